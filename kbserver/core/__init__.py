@@ -1,0 +1,1 @@
+"""What every part shares: errors, typed results, roots, YAML, sources, targets and limited child processes."""

@@ -1,0 +1,5 @@
+"""The operations of kbserver, one module an area; Python users import them from here."""
+
+from kbserver.ops.registry import Arg, Operation, operation, operations
+
+__all__ = ["Arg", "Operation", "operation", "operations"]

@@ -1,0 +1,166 @@
+"""The registry of operations: each is one function with typed arguments and one frozen result, served on every surface.
+
+To add an operation: write a function in `kbserver/ops/`, annotate each argument with `Arg`, return a `Result`, decorate
+it with `@operation`, name its module in `ops/__init__.py`, and give its result a renderer in `kbserver/render/`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from kbserver.core.errors import UsageError
+from kbserver.core.model import Result
+
+MAX_DESCRIPTION = 600
+
+
+@dataclass(frozen=True)
+class Arg:
+    """What an argument means to a user; `positional` and `flags` shape the command line only."""
+
+    help: str
+    positional: bool = False
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One argument of an operation as the surfaces see it."""
+
+    name: str
+    type: Any
+    default: Any
+    arg: Arg
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation: the MCP tool `name` and the command `kb <command>`."""
+
+    name: str
+    command: str
+    title: str
+    description: str
+    run: Callable[..., Result]
+    parameters: tuple[Parameter, ...]
+    result: type[Result]
+    toolset: str
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    says_no: Callable[[Any], bool]
+    """True when the result is a "no" (exit status 1)."""
+
+    def call(self, arguments: dict[str, Any]) -> Result:
+        """Validate `arguments` against the signature and run. Raises UsageError naming the argument."""
+        known = {p.name: p for p in self.parameters}
+        for name in arguments:
+            if name not in known:
+                raise UsageError(
+                    f"{self.name} has no argument {name!r}", hint=f"arguments: {', '.join(known) or 'none'}"
+                )
+        checked = {}
+        for parameter in self.parameters:
+            if parameter.name not in arguments:
+                if parameter.required:
+                    raise UsageError(f"{self.name} needs {parameter.name}", hint=parameter.arg.help)
+                continue
+            checked[parameter.name] = _validate(parameter, arguments[parameter.name])
+        return self.run(**checked)
+
+
+_OPERATIONS: dict[str, Operation] = {}
+
+
+def operation(
+    *,
+    name: str,
+    command: str,
+    title: str,
+    toolset: str,
+    read_only: bool = True,
+    destructive: bool = False,
+    idempotent: bool = True,
+    open_world: bool = False,
+    says_no: Callable[[Any], bool] = lambda result: False,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function as an operation; its docstring's first paragraph is what a model reads to choose it."""
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        description = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
+        if not description or len(description) > MAX_DESCRIPTION:
+            raise TypeError(f"{name}: the first paragraph must have 1 to {MAX_DESCRIPTION} characters")
+        if name in _OPERATIONS:
+            raise TypeError(f"operation {name} is registered twice")
+        hints = get_type_hints(function, include_extras=True)
+        result = hints.pop("return", None)
+        if not (isinstance(result, type) and issubclass(result, Result)):
+            raise TypeError(f"{name}: the return annotation must be a Result")
+        _OPERATIONS[name] = Operation(
+            name=name,
+            command=command,
+            title=title,
+            description=description,
+            run=function,
+            parameters=tuple(_parameters(name, function, hints)),
+            result=result,
+            toolset=toolset,
+            read_only=read_only,
+            destructive=destructive,
+            idempotent=idempotent,
+            open_world=open_world,
+            says_no=says_no,
+        )
+        return function
+
+    return register
+
+
+def operations() -> dict[str, Operation]:
+    """Return every operation by name, in the order of registration."""
+    return dict(_OPERATIONS)
+
+
+def _parameters(name: str, function: Callable[..., Any], hints: dict[str, Any]) -> typing.Iterator[Parameter]:
+    for parameter in inspect.signature(function).parameters.values():
+        hint = hints[parameter.name]
+        if get_origin(hint) is not Annotated:
+            raise TypeError(f"{name}: argument {parameter.name} needs Annotated[type, Arg(...)]")
+        kind, *extras = get_args(hint)
+        arg = next((extra for extra in extras if isinstance(extra, Arg)), None)
+        if arg is None:
+            raise TypeError(f"{name}: argument {parameter.name} needs an Arg")
+        yield Parameter(parameter.name, kind, parameter.default, arg)
+
+
+def _validate(parameter: Parameter, value: Any) -> Any:
+    if isinstance(value, str) and ("\x00" in value or _has_surrogate(value)):
+        raise UsageError("text must be valid UTF-8 without NUL", where=parameter.name)
+    try:
+        checked = TypeAdapter(parameter.type).validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UsageError(f"{parameter.name}: {first['msg']}", hint=parameter.arg.help) from None
+    if parameter.arg.choices and checked is not None and checked not in parameter.arg.choices:
+        raise UsageError(
+            f"{parameter.name}: {str(checked)[:60]!r} is not one of the choices",
+            hint=f"one of: {', '.join(parameter.arg.choices)}",
+        )
+    return checked.model_dump() if isinstance(checked, BaseModel) else checked
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= ch <= "\udfff" for ch in text)

@@ -1,0 +1,1 @@
+"""Importing this registers every renderer; add yours here."""
