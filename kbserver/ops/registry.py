@@ -29,6 +29,8 @@ class Arg:
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     choices: tuple[str, ...] = ()
+    file_argument: str | None = None
+    """On the command line, a value that looks like a file goes to this argument instead."""
 
 
 @dataclass(frozen=True)
