@@ -85,9 +85,7 @@ class UnknownName(UsageError):
         near = difflib.get_close_matches(name, known, n=5, cutoff=0.5)
         hint = f"one of: {', '.join(near)}" if near else f"known: {', '.join(known[:20])}"
         shown = name if len(name) <= 80 else name[:77] + "..."
-        super().__init__(
-            f"unknown {kind} {shown!r}", where=where, hint=hint, details={"kind": kind, "near": near}
-        )
+        super().__init__(f"unknown {kind} {shown!r}", where=where, hint=hint, details={"kind": kind, "near": near})
 
 
 class UnresolvedRef(UsageError):

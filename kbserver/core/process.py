@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import selectors
@@ -99,17 +100,16 @@ def _collect(child: subprocess.Popen[bytes], started: float, limits: Limits, wha
                 buffers[key.fileobj] += chunk  # type: ignore[index]
                 if sum(map(len, buffers.values())) > limits.output_bytes:
                     raise OutputTooLarge(
-                        f"{what} wrote more than {limits.output_bytes} bytes", where=str(child.args[0])  # type: ignore[index]
+                        f"{what} wrote more than {limits.output_bytes} bytes",
+                        where=str(child.args[0]),  # type: ignore[index]
                     )
     out, err = buffers[child.stdout], buffers[child.stderr]
     return out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(child.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
     child.wait()
     for stream in (child.stdout, child.stderr):
         if stream is not None:

@@ -22,13 +22,9 @@ class _StrictLoader(_BASE):  # type: ignore[misc, valid-type]
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
             if not isinstance(key, str | int | float | bool) and key is not None:
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a scalar", key_node.start_mark
-                )
+                raise yaml.constructor.ConstructorError(None, None, "a key must be a scalar", key_node.start_mark)
             if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"duplicate key {key!r}", key_node.start_mark
-                )
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
             seen.add(key)
         return super().construct_mapping(node, deep=deep)
 

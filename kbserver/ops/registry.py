@@ -7,6 +7,7 @@ it with `@operation`, name its module in `ops/__init__.py`, and give its result 
 from __future__ import annotations
 
 import inspect
+import json
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class Arg:
     choices: tuple[str, ...] = ()
     file_argument: str | None = None
     """On the command line, a value that looks like a file goes to this argument instead."""
+    stdin_argument: str | None = None
+    """On the command line, `-` reads standard input into this argument instead."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,8 @@ def _parameters(name: str, function: Callable[..., Any], hints: dict[str, Any]) 
 def _validate(parameter: Parameter, value: Any) -> Any:
     if isinstance(value, str) and ("\x00" in value or _has_surrogate(value)):
         raise UsageError("text must be valid UTF-8 without NUL", where=parameter.name)
+    if isinstance(value, str) and _holds_collection(parameter.type):
+        value = _json_collection(value)
     try:
         checked = TypeAdapter(parameter.type).validate_python(value)
     except ValidationError as error:
@@ -162,6 +167,20 @@ def _validate(parameter: Parameter, value: Any) -> Any:
             hint=f"one of: {', '.join(parameter.arg.choices)}",
         )
     return checked.model_dump() if isinstance(checked, BaseModel) else checked
+
+
+def _holds_collection(kind: Any) -> bool:
+    parts = [kind, *get_args(kind)]
+    return any((get_origin(part) or part) in (list, tuple, dict) for part in parts)
+
+
+def _json_collection(value: str) -> Any:
+    """Models often send `"[...]"` where a list is meant; anything that is no JSON list or object stays as it is."""
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, list | dict) else value
 
 
 def _has_surrogate(text: str) -> bool:

@@ -1,1 +1,2 @@
 """Importing this registers every renderer; add yours here."""
+import kbserver.render.doctor  # noqa: F401
