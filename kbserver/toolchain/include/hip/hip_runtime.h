@@ -1,0 +1,17 @@
+// Device side of hip/hip_runtime.h for machines without ROCm.
+//
+// Offered: the qualifiers, builtin indices, short vectors, barriers and fences, cross-lane
+// operations, atomics, integer intrinsics and the math of the detail/ headers. Not offered: the
+// host API, <<<>>> launches, printf, assert, malloc, textures, cooperative groups. Using one of
+// those is a compile error. Host code in a source file belongs under #if !__HIP_DEVICE_COMPILE__.
+#pragma once
+
+#include "detail/atomics.h"
+#include "detail/cross_lane.h"
+#include "detail/indices.h"
+#include "detail/integer.h"
+#include "detail/math_double.h"
+#include "detail/math_float.h"
+#include "detail/qualifiers.h"
+#include "detail/sync.h"
+#include "detail/vector_types.h"
