@@ -1,0 +1,87 @@
+"""Evidence refs of lessons: each scheme of ref has one function that looks it up; what does not resolve is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kbserver.core.errors import KbError, UnresolvedRef
+from kbserver.core.sources import cite
+from kbserver.journal.lessons import CITE_REF, find_lesson
+from kbserver.journal.status import Evidence
+
+FORMS = (
+    "build:ID, fact:ID, cite:SOURCE_ID, LOCATOR (a place in a document of gpu_arch/facts/sources.yaml), "
+    "gpu_arch/FILE.md#SECTION, lesson:ID, kernel:NAME"
+)
+
+
+def resolve_evidence(refs: Iterable[str]) -> list[Evidence]:
+    """Return the evidence behind the refs. Raises UnresolvedRef that names every ref that does not resolve, and why."""
+    found, missing = [], []
+    for ref in refs:
+        try:
+            found.append(look_up(ref))
+        except KbError as error:
+            missing.append({"ref": ref, "reason": error.message, "hint": error.hint})
+    if missing:
+        raise UnresolvedRef(
+            f"{len(missing)} of {len(missing) + len(found)} evidence refs do not resolve: "
+            + "; ".join(f"{item['ref'][:80]} ({item['reason']})" for item in missing),
+            where="evidence",
+            hint=next((item["hint"] for item in missing if item["hint"]), None) or f"refs look like {FORMS}",
+            details={"unresolved": missing},
+        )
+    return found
+
+
+def evidence_now(refs: Iterable[str]) -> list[Evidence]:
+    """Return the evidence behind stored refs; one that no longer resolves is kept and says so."""
+    found = []
+    for ref in refs:
+        try:
+            found.append(look_up(ref))
+        except KbError as error:
+            found.append(Evidence(ref=ref, kind="unresolved", title=error.message, resolves=False))
+    return found
+
+
+def look_up(ref: str) -> Evidence:
+    """Return what one ref names. Raises UnresolvedRef or UnknownName."""
+    scheme = ref.partition(":")[0]
+    if scheme in SCHEMES:
+        return SCHEMES[scheme](ref)
+    if ref.partition("#")[0].endswith(".md") and "://" not in ref:
+        return _page(ref)
+    if scheme == "run":
+        raise UnresolvedRef("runs are not recorded by this version", where=ref, hint="name a build or cite a source")
+    raise UnresolvedRef("not an evidence ref", where=ref, hint=f"refs look like {FORMS}")
+
+
+def _citation(ref: str) -> Evidence:
+    match = CITE_REF.match(ref)
+    if not match:
+        raise UnresolvedRef("expected cite:SOURCE_ID, LOCATOR", where=ref)
+    source = cite(match["id"], match["locator"], where=ref)
+    return Evidence(ref=ref, kind=source.kind or "claimed", title=source.title, locator=source.locator, url=source.url)
+
+
+def _lesson(ref: str) -> Evidence:
+    lesson = find_lesson(ref).lesson
+    return Evidence(ref=ref, kind="lesson", title=lesson.marked_title, arch=lesson.arch)
+
+
+def _page(ref: str) -> Evidence:
+    from kbserver.ops.knowledge import read  # imported here: it loads the whole corpus
+
+    return Evidence(ref=ref, kind="document", title=read(ref, max_tokens=1).title)
+
+
+def _kernel(ref: str) -> Evidence:
+    return _page(ref).model_copy(update={"kind": "kernel"})
+
+
+SCHEMES: dict[str, Callable[[str], Evidence]] = {
+    "cite": _citation,
+    "kernel": _kernel,
+    "lesson": _lesson,
+}
