@@ -1,0 +1,132 @@
+"""The index of the moment: reused while no input file changed, read from the cache, or built and cached.
+
+In a process a stat of the inputs decides; across processes the hash of their content does, with that of the code that
+makes entries. The cache is only ever a copy: when it is missing, damaged or cannot be written, the index is built.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbserver.core.errors import WorkspaceError
+from kbserver.core.store import write_atomic
+from kbserver.knowledge.entries import Corpus
+from kbserver.knowledge.index import SearchIndex, build_index
+from kbserver.knowledge.storage import FORMAT, Stored
+
+KEPT_FILES = 4
+STALE_TEMPORARY_S = 3600
+ATTEMPTS = 3
+
+Fingerprint = tuple[tuple[str, int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the tokenizer is made of: synonym groups, and which concept tokens name which gfx target."""
+
+    groups: Sequence[Sequence[str]]
+    archs: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to make an index. files: the content that it depends on. code: the source files that make entries of it."""
+
+    files: Callable[[], Iterable[Path]]
+    code: Callable[[], Iterable[Path]]
+    vocabulary: Callable[[], Vocabulary]
+    corpus: Callable[[], Corpus]
+
+
+class FreshIndex:
+    """Gives the index of the moment. `cache` is the folder of cached indexes; it need not exist or be writable."""
+
+    def __init__(self, recipe: Recipe, cache: Path) -> None:
+        self._recipe = recipe
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._held: tuple[Fingerprint, SearchIndex] | None = None
+
+    def current(self) -> SearchIndex:
+        """Return the index over the files as they are now. Thread-safe."""
+        held = self._held
+        if held and held[0] == fingerprint(self._recipe.files()):
+            return held[1]
+        with self._lock:
+            for _ in range(ATTEMPTS):
+                before = fingerprint(self._recipe.files())
+                if self._held and self._held[0] == before:
+                    return self._held[1]
+                index = self._load_or_build()
+                # Files may change while they are read: an index of a mixture must not be kept.
+                if fingerprint(self._recipe.files()) == before:
+                    self._held = (before, index)
+                    break
+            return index
+
+    def _load_or_build(self) -> SearchIndex:
+        before = fingerprint(self._recipe.files())
+        key = content_key(self._recipe.files(), self._recipe.code())
+        path = self._cache / f"search-{key[:32]}.jsonl"
+        with suppress(OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
+            return SearchIndex(Stored(path.read_bytes(), key))
+        vocabulary = self._recipe.vocabulary()
+        data = build_index(self._recipe.corpus(), vocabulary.groups, vocabulary.archs, key)
+        if fingerprint(self._recipe.files()) == before:
+            self._write(path, data)
+        return SearchIndex(Stored(data, key))
+
+    def _write(self, path: Path, data: bytes) -> None:
+        with suppress(WorkspaceError, OSError):
+            write_atomic(path, data)
+            _prune(self._cache)
+
+
+def files_under(folder: Path, *suffixes: str) -> Iterator[Path]:
+    """Yield the files of these suffixes below a folder, sorted; nothing when it does not exist."""
+    yield from sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
+
+
+def fingerprint(files: Iterable[Path]) -> Fingerprint:
+    """Return what stat says of each file; a missing one counts as such."""
+    return tuple(_stats(files))
+
+
+def _stats(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int]]:
+    for path in files:
+        try:
+            stat = path.stat()
+        except OSError:
+            yield str(path), 0, 0, 0
+        else:
+            yield str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def content_key(files: Iterable[Path], code: Iterable[Path]) -> str:
+    """Return the hash of names and content of all inputs."""
+    digest = hashlib.sha256(f"search index {FORMAT}\n".encode())
+    for path in (*files, *code):
+        try:
+            data = path.read_bytes()
+        except OSError:
+            data = b"(missing)"
+        digest.update(f"{path.parent.name}/{path.name} {len(data)}\n".encode("utf-8", "surrogateescape"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _prune(cache: Path) -> None:
+    """Keep the newest indexes; remove what a killed writer left, once no living one can own it."""
+    indexes = sorted(cache.glob("search-*.jsonl"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
+    for path in indexes[KEPT_FILES:]:
+        path.unlink(missing_ok=True)
+    for path in cache.glob(".search-*.tmp"):
+        if time.time() - path.stat().st_mtime > STALE_TEMPORARY_S:
+            path.unlink(missing_ok=True)

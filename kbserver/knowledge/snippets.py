@@ -1,0 +1,114 @@
+"""The lines of a text that answer a query: best sentences, or table rows under their header, in reading order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kbserver.knowledge.tokens import Tokenizer
+
+MAX_SNIPPET = 350
+_SENTENCE = re.compile(r"(?<=[.!?:;\])])\s+(?=[A-Z`*\[(0-9_v])")
+_RULE = re.compile(r"^[\s|:-]+$")
+_SEPARATOR = " ... "
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A sentence, a code line or a table row; `header` is the table's header row."""
+
+    text: str
+    header: str = ""
+
+
+def excerpt(text: str, weights: Mapping[str, float], tokenizer: Tokenizer) -> str:
+    """Return at most MAX_SNIPPET characters of `text` that hold most of the weighted terms."""
+    units = list(_units(text))
+    if not units:
+        return ""
+    held = [{term for term in tokenizer.tokens(unit.text + " " + unit.header) if term in weights} for unit in units]
+    chosen: list[int] = []
+    covered: set[str] = set()
+    room = MAX_SNIPPET
+    while True:
+        best = max(
+            (i for i in range(len(units)) if i not in chosen and (not chosen or _cost(units, i, chosen) <= room)),
+            key=lambda i: (_gain(held[i], covered, weights), -i),
+            default=None,
+        )
+        if best is None or (chosen and not held[best] - covered):
+            break
+        room -= _cost(units, best, chosen)
+        chosen.append(best)
+        covered |= held[best]
+    return _joined(units, sorted(chosen))
+
+
+def _gain(terms: set[str], covered: set[str], weights: Mapping[str, float]) -> float:
+    return sum(weights[term] * (0.1 if term in covered else 1.0) for term in terms)
+
+
+def _cost(units: list[Unit], i: int, chosen: list[int]) -> int:
+    header = units[i].header
+    known = any(units[j].header == header for j in chosen)
+    return len(units[i].text) + len(_SEPARATOR) + (0 if known else len(header))
+
+
+def _joined(units: list[Unit], chosen: list[int]) -> str:
+    parts: list[str] = []
+    previous = None
+    for i in chosen:
+        unit = units[i]
+        if parts:
+            parts.append(" " if previous == i - 1 else _SEPARATOR)
+        if unit.header and (previous is None or units[previous].header != unit.header):
+            parts.append(unit.header + " / ")
+        parts.append(unit.text)
+        previous = i
+    text = "".join(parts)
+    return text if len(text) <= MAX_SNIPPET else text[: MAX_SNIPPET - 4].rsplit(" ", 1)[0] + " ..."
+
+
+def _units(text: str) -> Iterator[Unit]:
+    paragraph: list[str] = []
+    header, fence = "", ""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        stripped = line.strip()
+        mark = stripped[:3]
+        if fence or mark in ("```", "~~~"):
+            yield from _sentences(paragraph)
+            if fence and stripped == fence:
+                fence = ""
+            elif not fence:
+                fence = mark
+            elif stripped:
+                yield Unit(stripped)
+        elif stripped.startswith("|"):
+            yield from _sentences(paragraph)
+            following = lines[number + 1].strip() if number + 1 < len(lines) else ""
+            if following.startswith("|") and _RULE.match(following):
+                header = _cells(stripped)
+            elif not _RULE.match(stripped):
+                yield Unit(_cells(stripped), header)
+        elif not stripped or stripped[0] in "#":
+            yield from _sentences(paragraph)
+            header = ""
+        else:
+            if re.match(r"(?:[-*+]|\d+\.)\s", stripped):
+                yield from _sentences(paragraph)
+            paragraph.append(stripped)
+    yield from _sentences(paragraph)
+
+
+def _sentences(paragraph: list[str]) -> Iterator[Unit]:
+    text = " ".join(paragraph)
+    paragraph.clear()
+    for sentence in _SENTENCE.split(text):
+        if sentence.strip():
+            yield Unit(sentence.strip())
+
+
+def _cells(row: str) -> str:
+    return " | ".join(cell.strip() for cell in row.strip("|").split("|"))

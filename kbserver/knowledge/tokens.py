@@ -1,0 +1,148 @@
+"""Text to search tokens: what an engineer types (`v_mfma_f32_16x16x32_bf16`, `--offload-arch`, `160KB`) stays findable.
+
+A word gives its whole form and its parts; a quantity gives number and number-with-unit; names of one thing (synonyms,
+products of a target) add one shared concept token, written `=name`, so that either name finds the other.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+
+MAX_WORD = 80
+"""Longer runs without a blank are data, not words: they are dropped, in documents and in queries."""
+
+_FUNCTION_WORDS = """
+a about after all also am an and any are as at be because been before being between both but by can could did do
+does doing done each either else for from get gets give given gives had has have having he her here his how i if in
+into is it its itself just let like made make makes may me mean means might more most much must my need needs of off
+on once one only or other our out over own per really same say she should so some still such than that the their
+them then there these they thing this those through to too try under until up upon us use used uses using very via
+was way we were what when where whether which while who whom whose why will with within would yes yet you your
+"""
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+
+_WORD = re.compile(r"[^\W_]?[\w]*(?:[-./:+'][^\W_][\w]*)*")
+_QUANTITY = re.compile(
+    r"(?<![\w.])(\d{1,3}(?:[, ]\d{3})+|\d+(?:\.\d+)?)[ -]?"
+    r"(TB/s|GB/s|KiB|KB|kB|K|MiB|MB|GiB|GB|TiB|TB|B|bytes?|T?FLOPS?|GHz|MHz|banks?|bits?|lanes|cycles?|dwords?)(?!\w)"
+)
+_UNITS = {
+    "kib": "kb", "k": "kb", "mib": "mb", "gib": "gb", "tib": "tb", "bytes": "b", "byte": "b", "flop": "flops",
+    "tflop": "tflops", "bank": "banks", "bit": "bits", "cycle": "cycles", "dword": "dwords",
+}  # fmt: skip
+_SEPARATORS = re.compile(r"[-_./:+']+")
+_CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+\w*|[A-Z]")
+_SHAPE = re.compile(r"(\d+x\d+)(?:x\d+)+(\w*)")
+
+
+def stem(word: str) -> str:
+    """Return an English plural's singular: banks, caches, latencies; other words as they are."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha() or not word.endswith("s"):
+        return word
+    if word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zes")) and word != "caches":
+        return word[:-2]
+    return word[:-1]
+
+
+@lru_cache(maxsize=65536)
+def word_tokens(word: str) -> tuple[str, ...]:
+    """Return the tokens of one word: its whole form first, then parts that differ from it."""
+    whole = word.lower().strip("-_./:+'")
+    tokens = [stem(whole)]
+    for piece in _SEPARATORS.split(word):
+        tokens += _piece_tokens(piece)
+    # A lone letter says something as a word (matrix A), nothing as the `v` of `v_add_f32`.
+    kept = (token for token in tokens if len(token) > 1 or token.isdigit() or token == tokens[0])
+    return tuple(dict.fromkeys(token for token in kept if token))
+
+
+def _piece_tokens(piece: str) -> Iterator[str]:
+    lower = piece.lower()
+    yield stem(lower)
+    shape = _SHAPE.fullmatch(lower)
+    if shape:
+        yield shape[1]  # 16x16x32 is also a 16x16 shape
+        if shape[2]:
+            yield lower.removesuffix(shape[2])
+            yield shape[2]
+    elif piece != lower and piece[1:] != lower[1:] and piece != piece.upper():
+        for part in _CAMEL.findall(piece):
+            yield stem(part.lower())
+
+
+def quantity_tokens(number: str, unit: str) -> tuple[str, ...]:
+    """Return the tokens of a quantity: `160KB`, `160 KiB` and `163,840 bytes` share `160kb`."""
+    digits = number.replace(",", "").replace(" ", "")
+    short = _UNITS.get(unit.lower(), unit.lower())
+    tokens = [digits, digits + short]
+    if short == "b" and digits.isdigit() and int(digits) and int(digits) % 1024 == 0:
+        tokens.append(f"{int(digits) // 1024}kb")
+    return tuple(tokens)
+
+
+class Tokenizer:
+    """Tokens of documents and queries under one set of synonyms."""
+
+    def __init__(self, groups: Iterable[Sequence[str]] = ()) -> None:
+        self._phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+        for group in groups:
+            concept = "=" + group[0].lower()
+            for name in group:
+                words = tuple(tokens[0] for _, tokens in _words(name))
+                if words:
+                    self._phrases.setdefault(words[0], []).append((words, concept))
+        for phrases in self._phrases.values():
+            phrases.sort(key=lambda phrase: -len(phrase[0]))
+
+    def tokens(self, text: str) -> list[str]:
+        """Return the tokens of a text, in order, stop words left out, concepts added."""
+        return [token for group in self.groups(text) for token in group]
+
+    def groups(self, text: str) -> Iterator[tuple[str, ...]]:
+        """Yield the tokens of each word, and of each concept that words name."""
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)
+        words = list(_words(text))
+        for position, (word, tokens) in enumerate(words):
+            concept = self._concept(words, position) if word.lower() not in STOP_WORDS else None
+            kept = tuple(token for token in tokens if token not in STOP_WORDS)
+            if kept:
+                yield kept
+            if concept:
+                yield (concept,)
+
+    def _concept(self, words: list[tuple[str, tuple[str, ...]]], position: int) -> str | None:
+        for phrase, concept in self._phrases.get(words[position][1][0], ()):
+            found = words[position : position + len(phrase)]
+            if tuple(tokens[0] for _, tokens in found) == phrase:
+                return concept
+        return None
+
+
+def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (word as written, its tokens)."""
+    position = 0
+    for match in _QUANTITY.finditer(text):
+        yield from _plain_words(text, position, match.start())
+        tokens = quantity_tokens(match[1], match[2])
+        yield match[1], tokens
+        if len(match[2]) > 3 and match[2].isalpha():
+            yield match[2], (stem(match[2].lower()),)
+        position = match.end()
+    yield from _plain_words(text, position, len(text))
+
+
+def _plain_words(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for match in _WORD.finditer(text, start, end):
+        word = match.group()
+        if word and len(word) <= MAX_WORD:
+            tokens = word_tokens(word)
+            if tokens:
+                yield word, tokens
