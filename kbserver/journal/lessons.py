@@ -32,6 +32,7 @@ from kbserver.journal.lesson import (
     yaml_scalar,
 )
 
+MAX_SLUG_CHARS = 50
 _REF_PREFIX = "lesson:"
 CITE_REF = re.compile(r"^cite:(?P<id>[^,\s]+)(?:\s*,\s*(?P<locator>.+))?$", re.DOTALL)
 
@@ -215,8 +216,12 @@ def _says_the_same(lesson: Lesson, draft: Draft) -> bool:
 def _slug(title: str) -> str:
     """Return `-` and the ASCII words of a title for its file name, or nothing when it has none."""
     ascii_title = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
-    slug = re.sub(r"[^a-z0-9]+", "-", ascii_title).strip("-")[:50].strip("-")
-    return f"-{slug}" if slug else ""
+    slug = ""
+    for word in re.findall(r"[a-z0-9]+", ascii_title):
+        if len(slug) + len(word) >= MAX_SLUG_CHARS:
+            break
+        slug += f"-{word}"
+    return slug
 
 
 def _today() -> str:

@@ -65,6 +65,23 @@ def _citation(ref: str) -> Evidence:
     return Evidence(ref=ref, kind=source.kind or "claimed", title=source.title, locator=source.locator, url=source.url)
 
 
+def _fact(ref: str) -> Evidence:
+    from kbserver.hardware.facts import load_facts  # imported here: it reads the whole fact table
+
+    facts = load_facts()
+    fact = facts.get(ref.removeprefix("fact:"))
+    title = f"{fact.name}: {facts.rendered(fact.id)}"
+    return Evidence(ref=ref, kind=fact.evidence, title=title, arch=[fact.arch], locator=fact.id)
+
+
+def _build(ref: str) -> Evidence:
+    from kbserver.toolchain.build import load_build
+
+    build = load_build(ref.removeprefix("build:"))
+    title = f"{build.source} with {build.compiler_kind} clang {build.compiler_version}"
+    return Evidence(ref=ref, kind="build", title=title, arch=[build.arch], locator=build.build_id)
+
+
 def _lesson(ref: str) -> Evidence:
     lesson = find_lesson(ref).lesson
     return Evidence(ref=ref, kind="lesson", title=lesson.marked_title, arch=lesson.arch)
@@ -81,7 +98,9 @@ def _kernel(ref: str) -> Evidence:
 
 
 SCHEMES: dict[str, Callable[[str], Evidence]] = {
+    "build": _build,
     "cite": _citation,
+    "fact": _fact,
     "kernel": _kernel,
     "lesson": _lesson,
 }
