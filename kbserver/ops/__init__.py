@@ -1,6 +1,8 @@
 """The operations of kbserver, one module an area; Python users import them from here."""
 
+from kbserver.ops.assembly import inspect_assembly
+from kbserver.ops.compile import compile_kernel
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.registry import Arg, Operation, operation, operations
 
-__all__ = ["Arg", "Operation", "operation", "operations", "record_lesson"]
+__all__ = ["Arg", "Operation", "compile_kernel", "inspect_assembly", "operation", "operations", "record_lesson"]

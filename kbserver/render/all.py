@@ -1,3 +1,5 @@
 """Importing this registers every renderer; add yours here."""
-import kbserver.render.doctor  # noqa: F401
+import kbserver.render.assembly
+import kbserver.render.compile
+import kbserver.render.doctor
 import kbserver.render.lessons  # noqa: F401

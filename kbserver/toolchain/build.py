@@ -58,7 +58,7 @@ class Build:
     source_sha256: str
     flags: tuple[str, ...]
     diagnostics: Diagnostics
-    assembly: str
+    assembly_text: str
     created: str
 
 
@@ -105,7 +105,7 @@ def load_build(build_id: str) -> Build:
         source_sha256=record["source_sha256"],
         flags=tuple(record["flags"]),
         diagnostics=Diagnostics(shown, noted["total"], noted["errors"], noted["warnings"]),
-        assembly=assembly,
+        assembly_text=assembly,
         created=record["created"],
     )
 
@@ -164,7 +164,7 @@ def _make(
         source_sha256=record["source_sha256"],
         flags=words,
         diagnostics=diagnostics,
-        assembly=assembly,
+        assembly_text=assembly,
         created=record["created"],
     )
 

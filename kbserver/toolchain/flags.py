@@ -21,8 +21,8 @@ cuda-flush-denormals-to-zero denormal-fp-math denormal-fp-math-f32 exceptions ex
 fast-math finite-math-only fp-contract fp-model gpu-flush-denormals-to-zero
 hip-fp32-correctly-rounded-divide-sqrt honor-infinities honor-nans inline inline-functions inline-hint-functions
 jump-tables lax-vector-conversions math-errno merge-all-constants ms-extensions offload-uniform-block
-optimize-sibling-calls protect-parens reciprocal-math rounding-math rtti signed-char signed-zeros slp-vectorize strict-aliasing
-strict-enums strict-overflow template-depth trapping-math unroll-loops unsafe-math-optimizations
+optimize-sibling-calls protect-parens reciprocal-math rounding-math rtti signed-char signed-zeros slp-vectorize
+strict-aliasing strict-enums strict-overflow template-depth trapping-math unroll-loops unsafe-math-optimizations
 unsigned-char vectorize verbose-asm wrapv zero-initialized-in-bss
 """
 
@@ -117,7 +117,10 @@ def _refused(word: str) -> UsageError:
 
 
 def define_flags(defines: Mapping[str, str]) -> tuple[str, ...]:
-    """Return `-DNAME=VALUE` for each define, in the order of the names. Raises UsageError for a bad name or value."""
+    """Return `-DNAME=VALUE` for each define, in the order of the names; without a value, NAME is 1 as with `-D NAME`.
+
+    Raises UsageError for a bad name or value.
+    """
     if len(defines) > MAX_FLAGS:
         raise UsageError(f"more than {MAX_FLAGS} defines", where="defines")
     words = []
@@ -126,5 +129,5 @@ def define_flags(defines: Mapping[str, str]) -> tuple[str, ...]:
             raise UsageError(f"{name[:60]!r} is not a macro name", where="defines", hint="letters, digits and _")
         if len(value) > MAX_LENGTH or any(ch in value for ch in "\n\r\0"):
             raise UsageError(f"the value of {name} is too long or has a line break", where="defines")
-        words.append(f"-D{name}={value}")
+        words.append(f"-D{name}={value}" if value else f"-D{name}")
     return tuple(words)

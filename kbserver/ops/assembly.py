@@ -1,0 +1,187 @@
+"""`inspect_assembly` (`kb asm`): the machine code of a build, searched by text, source line or kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from kbserver.core.errors import UnknownName, UsageError
+from kbserver.core.model import Record, Result
+from kbserver.ops.registry import Arg, operation
+
+if TYPE_CHECKING:
+    from kbserver.toolchain.assembly import Function, Program
+    from kbserver.toolchain.build import Build
+
+MAX_LINES = 1000
+MAX_TEXT = 240
+MAX_PATTERN = 200
+_DEBUG_LABELS = (".Ltmp", ".Lfunc")
+
+
+class AssemblyLine(Record):
+    """One instruction. `n` is its line in the assembly text, `label` the block it stands in."""
+
+    n: int
+    label: str | None
+    text: str
+    source: str | None
+
+
+class AssemblyListing(Result):
+    """The instructions that fit the question, from the `start`-th on; `total` counts all that fit."""
+
+    build_id: str
+    arch: str
+    decided_by: str
+    compiler: str
+    kernel: str | None
+    kernels: list[str]
+    lines: list[AssemblyLine]
+    total: int
+    start: int
+    truncated: bool
+    next_start: int | None
+
+
+@operation(
+    name="inspect_assembly",
+    command="asm",
+    title="Read the machine code of a build",
+    toolset="compile",
+    read_only=False,
+)
+def inspect_assembly(
+    build: Annotated[
+        str | None,
+        Arg("A build id of compile_kernel, or the name of a kernel; on the command line also a file.",
+            positional=True, file_argument="path"),
+    ] = None,
+    path: Annotated[str | None, Arg("A kernel source file, compiled first.")] = None,
+    arch: Annotated[
+        str | None, Arg("Target of a kernel given by name or path (default gfx950).", flags=("--arch", "-a"))
+    ] = None,
+    grep: Annotated[
+        str | None, Arg("Text to find, case ignored: a|b finds either, * stands for anything.", flags=("--grep", "-g"))
+    ] = None,
+    source_line: Annotated[int | None, Arg("Only instructions of this line of the kernel source.")] = None,
+    kernel: Annotated[str | None, Arg("Only this function.")] = None,
+    start: Annotated[int, Arg("First instruction to show among those that fit, from 1.")] = 1,
+    limit: Annotated[int, Arg("How many to show, at most 1000.", flags=("--limit", "-n"))] = 200,
+) -> AssemblyListing:
+    """Show the machine instructions of a build with the source line of each: all, those that hold a text (grep), or
+    those of one source line. Give a build id of compile_kernel or the name of a kernel of the case study. Use it to see
+    what the compiler made of a line, to count waits or no-ops, or to check that an instruction is used. Long answers
+    are cut: total says how many fit, next_start where to go on.
+    """  # fmt: skip
+    from kbserver.toolchain.assembly import parse_assembly
+
+    if start < 1 or limit < 1:
+        raise UsageError("start and limit count from 1", where="start" if start < 1 else "limit")
+    built, decided_by = _find(build, path, arch)
+    program = parse_assembly(built.assembly_text)
+    functions = _functions(program, kernel)
+    wanted = _matcher(grep)
+    fitting = [
+        line
+        for function in functions
+        for line in _lines(function, source_line, built.source)
+        if wanted(line.text)
+    ]
+    shown = fitting[start - 1 : start - 1 + min(limit, MAX_LINES)]
+    after = start + len(shown)
+    return AssemblyListing(
+        build_id=built.build_id,
+        arch=built.arch,
+        decided_by=decided_by,
+        compiler=f"{built.compiler_kind} {built.compiler_version}",
+        kernel=kernel,
+        kernels=[function.name for function in program.kernels][:MAX_LINES],
+        lines=shown,
+        total=len(fitting),
+        start=start,
+        truncated=after <= len(fitting),
+        next_start=after if after <= len(fitting) and shown else None,
+    )
+
+
+def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build, str]:
+    from kbserver.core.targets import targets
+    from kbserver.ops.compile import build_named
+    from kbserver.toolchain.build import load_build
+    from kbserver.toolchain.cache import BUILD_ID
+
+    if (build is None) == (path is None):
+        raise UsageError("give a build id, the name of a kernel, or a path", hint="kb asm step3_nchw_lds --grep s_nop")
+    plain = (build or "").strip().removeprefix("build:")
+    if build is not None and (BUILD_ID.fullmatch(plain) or build.strip().startswith("build:")):
+        built = load_build(plain)
+        if arch is not None and targets().resolve(arch)[0] != built.arch:
+            raise UsageError(
+                f"build:{plain} was made for {built.arch}, not for {arch[:40]}",
+                where="arch",
+                hint="leave arch out, or compile the kernel for that target",
+            )
+        return built, "the build"
+    target, decided_by = targets().resolve(arch or "gfx950")
+    built, _ = build_named(name=plain if path is None else None, path=path, source=None, target=target)
+    return built, decided_by if arch else "default"
+
+
+def _functions(program: Program, kernel: str | None) -> list[Function]:
+    if kernel is None:
+        return list(program.functions.values())
+    if kernel not in program.functions:
+        raise UnknownName("function", kernel, program.functions, where="kernel")
+    return [program.functions[kernel]]
+
+
+def _lines(function: Function, source_line: int | None, main: str) -> Iterator[AssemblyLine]:
+    """Yield the instructions of a function, each with the block label in force."""
+    starts: dict[int, str] = {}
+    for label, index in function.labels.items():
+        if not label.startswith(_DEBUG_LABELS):
+            starts.setdefault(index, label)
+    label = None
+    for index, instruction in enumerate(function.instructions):
+        label = starts.get(index, label)
+        place = instruction.source
+        if source_line is not None and (place is None or place.line != source_line or place.file != main):
+            continue
+        yield AssemblyLine(
+            n=instruction.line,
+            label=label,
+            text=instruction.text[:MAX_TEXT],
+            source=None if place is None else str(place).replace("../include/", "<kbserver>/", 1),
+        )
+
+
+def _matcher(grep: str | None) -> Callable[[str], bool]:
+    """Return a test of a line: `|` parts alternatives, `*` stands for anything. Its time is linear for any pattern."""
+    if grep is None:
+        return lambda text: True
+    if len(grep) > MAX_PATTERN:
+        raise UsageError(f"the text to find is longer than {MAX_PATTERN} characters", where="grep")
+    alternatives = [
+        [part for part in alternative.lower().split("*") if part]
+        for alternative in grep.replace("\\|", "|").split("|")
+        if alternative.strip("*")
+    ]
+    if not alternatives:
+        raise UsageError("the text to find is empty", where="grep")
+
+    def fits(text: str) -> bool:
+        lowered = " ".join(text.lower().split())
+        return any(_in_order(parts, lowered) for parts in alternatives)
+
+    return fits
+
+
+def _in_order(parts: list[str], text: str) -> bool:
+    position = 0
+    for part in parts:
+        found = text.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True

@@ -1,0 +1,1 @@
+"""Kernel tasks: what a kernel computes, on which shapes, and its variants."""
