@@ -152,9 +152,7 @@ def _front_problems(front: dict[str, Any]) -> Iterator[Problem]:
                     yield Problem(1, f"front matter names an unknown target {name!r}", "gfx names, as in products.yaml")
 
 
-def _passages(
-    path: str, parsed: Parsed, lines: list[str], citations: tuple[Citation, ...]
-) -> Iterator[Passage]:
+def _passages(path: str, parsed: Parsed, lines: list[str], citations: tuple[Citation, ...]) -> Iterator[Passage]:
     first = parsed.sections[0].line if parsed.sections else len(lines) + 1
     lead = "\n".join(lines[parsed.body_line - 1 : first - 1]).strip("\n")
     if lead.strip():

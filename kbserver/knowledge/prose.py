@@ -66,9 +66,7 @@ _MARK = re.compile(
 _LOOKS_LIKE_SOURCE = re.compile(r"[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+")
 
 
-def expand(
-    lines: Sequence[str], code: Sequence[tuple[int, int]], resolver: Resolver, body_line: int = 1
-) -> Expanded:
+def expand(lines: Sequence[str], code: Sequence[tuple[int, int]], resolver: Resolver, body_line: int = 1) -> Expanded:
     """Render the references of a document's lines (numbered from 1; those before `body_line` are front matter)."""
     out = list(lines)
     citations: list[Citation] = []
@@ -93,9 +91,7 @@ def _prose_ranges(count: int, code: Sequence[tuple[int, int]], first: int) -> It
 class _Block:
     """Renders one run of prose; collects citations and problems with line numbers of the file."""
 
-    def __init__(
-        self, line: int, resolver: Resolver, citations: list[Citation], problems: list[Problem]
-    ) -> None:
+    def __init__(self, line: int, resolver: Resolver, citations: list[Citation], problems: list[Problem]) -> None:
         self.line = line
         self.resolver = resolver
         self.citations = citations

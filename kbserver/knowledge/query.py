@@ -28,9 +28,7 @@ class Query:
     truncated: bool
 
 
-def understand(
-    text: str, tokenizer: Tokenizer, vocabulary: Collection[str], archs: Mapping[str, str]
-) -> Query:
+def understand(text: str, tokenizer: Tokenizer, vocabulary: Collection[str], archs: Mapping[str, str]) -> Query:
     """Read a query. `archs` maps concept tokens (`=gfx950`) to gfx targets."""
     terms: dict[str, float] = {}
     named: dict[str, None] = {}

@@ -162,8 +162,8 @@ def _plain(inline: Token) -> str:
 def _sections(headings: list[_Heading], lines: list[str]) -> Iterator[Section]:
     used: set[str] = set()
     open_path: list[tuple[int, str]] = []
-    for heading, following in zip(headings, [*headings[1:], None], strict=True):
-        end = following.line if following else len(lines) + 1
+    ends = [heading.line for heading in headings[1:]] + [len(lines) + 1]
+    for heading, end in zip(headings, ends, strict=False):
         open_path = [(level, title) for level, title in open_path if level < heading.level]
         open_path.append((heading.level, heading.title))
         yield Section(
@@ -195,9 +195,7 @@ def _links(tokens: list[Token], offset: int) -> Iterator[Link]:
                 yield Link(str(child.attrGet("href") or ""), token.map[0] + offset)
 
 
-def _ranges(
-    tokens: list[Token], offset: int, wanted: Callable[[Token], bool]
-) -> Iterator[tuple[int, int]]:
+def _ranges(tokens: list[Token], offset: int, wanted: Callable[[Token], bool]) -> Iterator[tuple[int, int]]:
     for token in tokens:
         if token.map and wanted(token):
             yield token.map[0] + offset, token.map[1] + offset

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kbserver.knowledge.tokens import Tokenizer
 
 MAX_SNIPPET = 350
-_SENTENCE = re.compile(r"(?<=[.!?:;\])])\s+(?=[A-Z`*\[(0-9_v])")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(0-9_])|(?<=[.!?][)\]])\s+(?=[A-Z`*(])")
 _RULE = re.compile(r"^[\s|:-]+$")
 _SEPARATOR = " ... "
 

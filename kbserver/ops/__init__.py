@@ -2,7 +2,19 @@
 
 from kbserver.ops.assembly import inspect_assembly
 from kbserver.ops.compile import compile_kernel
+from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.registry import Arg, Operation, operation, operations
 
-__all__ = ["Arg", "Operation", "compile_kernel", "inspect_assembly", "operation", "operations", "record_lesson"]
+__all__ = [
+    "Arg",
+    "Operation",
+    "compile_kernel",
+    "inspect_assembly",
+    "knowledge_map",
+    "operation",
+    "operations",
+    "read",
+    "record_lesson",
+    "search",
+]

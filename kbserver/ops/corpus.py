@@ -1,0 +1,75 @@
+"""The search index over everything that the providers give, as it is now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kbserver.core.errors import KbError
+from kbserver.core.paths import INDEX_FILE, Roots, current_roots
+from kbserver.core.sources import SOURCES_FILE
+from kbserver.core.targets import PRODUCTS_FILE, targets
+from kbserver.knowledge.entries import Corpus, Entry
+from kbserver.knowledge.freshness import FreshIndex, Recipe, Vocabulary, files_under
+from kbserver.knowledge.index import SearchIndex
+from kbserver.knowledge.library import load_index
+from kbserver.ops.providers import PROVIDERS
+
+PACKAGE = Path(__file__).resolve().parent.parent
+ENTRY_CODE = ("core", "knowledge", "hardware", "runs", "journal", "ops")
+"""Packages whose code shapes entries: an index cached by another version of it is not used."""
+KEPT_ROOTS = 4
+
+_indexes: dict[Roots, FreshIndex] = {}
+_lock = threading.Lock()
+
+
+def search_index() -> SearchIndex:
+    """Return the index over content and workspace in force. Cheap while nothing changed. Thread-safe."""
+    roots = current_roots()
+    with _lock:
+        if roots not in _indexes:
+            while len(_indexes) >= KEPT_ROOTS:
+                _indexes.pop(next(iter(_indexes)))
+            recipe = Recipe(files=_input_files, code=_code_files, vocabulary=vocabulary, corpus=corpus)
+            _indexes[roots] = FreshIndex(recipe, roots.cache)
+        index = _indexes[roots]
+    return index.current()
+
+
+def vocabulary() -> Vocabulary:
+    """Return the synonyms of `index.yaml`, and as further ones the names of each gfx target and its products."""
+    groups: list[Sequence[str]] = list(load_index(current_roots().content).synonyms)
+    table = targets()
+    archs = {}
+    for arch in table.archs:
+        names = [arch, *(name for name, target in table.aliases.items() if target == arch)]
+        names += [product.name for product in table.products.values() if product.arch == arch]
+        groups.append(list(dict.fromkeys(name.lower() for name in names)))
+        archs[f"={arch}"] = arch
+    return Vocabulary(groups, archs)
+
+
+def corpus() -> Corpus:
+    """Return every entry; what cannot be loaded is left out and said in `problems`."""
+    entries: list[Entry] = []
+    problems: list[str] = []
+    for provider in PROVIDERS:
+        try:
+            entries += provider.entries(problems)
+        except KbError as error:
+            problems.append(f"{provider.name}: {error.one_line()}")
+    return Corpus(entries, problems)
+
+
+def _input_files() -> Iterator[Path]:
+    content = current_roots().content
+    yield from (content / name for name in (INDEX_FILE, PRODUCTS_FILE, SOURCES_FILE))
+    for provider in PROVIDERS:
+        yield from provider.files()
+
+
+def _code_files() -> Iterator[Path]:
+    for package in ENTRY_CODE:
+        yield from files_under(PACKAGE / package, ".py")

@@ -1,0 +1,81 @@
+"""The documents of the content root in force, and how the refs that they hold are rendered."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from kbserver.core.errors import UnresolvedRef
+from kbserver.core.paths import current_roots
+from kbserver.knowledge.library import Fault, Library
+from kbserver.knowledge.prose import Rendered
+
+KEPT_ROOTS = 4
+
+
+class RefResolver:
+    """Renders the refs that documents hold: `{fact:...}` as value and unit, the others as their title."""
+
+    def render(self, ref: str) -> Rendered:
+        scheme = ref.partition(":")[0]
+        renderer = _RENDERERS.get(scheme)
+        if renderer is None:
+            raise UnresolvedRef(f"refs of kind {scheme!r} do not exist", hint=f"kinds: {', '.join(_RENDERERS)}")
+        return renderer(ref)
+
+
+def _render_fact(ref: str) -> Rendered:
+    from kbserver.hardware.facts import load_facts
+
+    facts = load_facts()
+    fact_id = ref.removeprefix("fact:")
+    return Rendered(facts.rendered(fact_id), tuple(facts.get(fact_id).sources))
+
+
+def _render_title(ref: str) -> Rendered:
+    from kbserver.ops.providers import find_entry
+
+    entry = find_entry(ref)
+    return Rendered(entry.title, entry.sources)
+
+
+_RENDERERS: dict[str, Callable[[str], Rendered]] = {
+    "fact": _render_fact,
+    "kernel": _render_title,
+    "lesson": _render_title,
+}
+
+_libraries: dict[str, Library] = {}
+_lock = threading.Lock()
+
+
+def library() -> Library:
+    """Return the documents of the content root in force; loaded documents are remembered."""
+    root = current_roots().content
+    with _lock:
+        if str(root) not in _libraries:
+            while len(_libraries) >= KEPT_ROOTS:
+                _libraries.pop(next(iter(_libraries)))
+            _libraries[str(root)] = Library(root, RefResolver())
+        return _libraries[str(root)]
+
+
+def check_content() -> list[Fault]:
+    """Return every problem of `index.yaml` and the documents: unresolved refs and links, orphans, bad front matter."""
+    shelf = library()
+    faults = shelf.faults()
+    return faults or list(_reading_path_faults(shelf))
+
+
+def _reading_path_faults(shelf: Library) -> list[Fault]:
+    from kbserver.core.errors import KbError
+    from kbserver.ops.passages import open_ref
+
+    faults = []
+    for path in shelf.index().reading_paths:
+        for step in path.steps:
+            try:
+                open_ref(step)
+            except KbError as error:
+                faults.append(Fault("index.yaml", f"reading path {path.id}: {step}: {error.message}", error.hint))
+    return faults

@@ -1,0 +1,67 @@
+"""Text of the knowledge operations: compact, because a model pays for every token of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kbserver.core.model import SourceRef
+from kbserver.ops.knowledge import KnowledgeMap, Reading, SearchResult
+from kbserver.render.document import Document
+from kbserver.render.registry import renders
+
+
+@renders(KnowledgeMap)
+def knowledge_map(result: KnowledgeMap) -> Document:
+    """Topics with their refs, then reading paths."""
+    out = Document().say(f"Knowledge map, version {result.version}. `read` opens a ref, `search` finds an answer.")
+    for topic in result.topics:
+        out.say(f"\n{topic.id}: {topic.title}. {topic.summary}")
+        if topic.refs:
+            out.say("\n".join(f"  {ref}" for ref in topic.refs))
+    for path in result.reading_paths:
+        out.say(f"\nPath {path.id}: {path.title}\n  " + "\n  ".join(path.steps))
+    return out
+
+
+@renders(SearchResult)
+def search(result: SearchResult) -> Document:
+    """Each hit as: ref, kind, targets and title; the answering lines; the sources."""
+    out = Document()
+    shown = f"{len(result.hits)} of {result.total}"
+    scope = f"; {', '.join(result.arch)} ({result.arch_decided})" if result.arch else ""
+    out.say(f"{shown} matches for {result.query!r}{scope}; index {result.index_version}")
+    for number, hit in enumerate(result.hits, 1):
+        arch = ", ".join(hit.arch) or "all targets"
+        out.say(f"\n{number}. {hit.title}  [{hit.kind}; {arch}]  {hit.ref}")
+        if hit.snippet:
+            out.say(f"   {hit.snippet}")
+        if hit.sources:
+            out.say(f"   Sources: {source_list(hit.sources)}")
+    if result.hint:
+        out.say(("\n" if result.hits else "") + result.hint)
+    return out
+
+
+@renders(Reading)
+def reading(result: Reading) -> Document:
+    """The text as it is, then sources and where to read on."""
+    out = Document().say(result.text)
+    if result.sources:
+        out.say("\nSources:")
+        out.say("\n".join(f"- {_full(source)}" for source in result.sources))
+    if result.truncated:
+        out.say(f"\nCut: {len(result.text):,} of {result.total_chars:,} characters; raise max_tokens for more.")
+    if result.next_ref:
+        out.say(f"\nNext: {result.next_ref}")
+    return out
+
+
+def source_list(sources: Iterable[SourceRef]) -> str:
+    """Return sources in one line: id and locator, as documents cite them."""
+    return "; ".join(source.id + (f", {source.locator}" if source.locator else "") for source in sources)
+
+
+def _full(source: SourceRef) -> str:
+    locator = f", {source.locator}" if source.locator else ""
+    kind = f" ({source.kind})" if source.kind else ""
+    return f"{source.id}{locator}: {source.title}{kind}" + (f" {source.url}" if source.url else "")
