@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from kbserver import __version__
-from kbserver.core.errors import KbError, UsageError
+from kbserver.core.errors import InternalError, KbError, UsageError
 from kbserver.core.paths import find_roots, set_process_roots
 from kbserver.ops import Operation, operations
 from kbserver.ops.registry import Parameter
@@ -240,6 +240,10 @@ def main(argv: list[str] | None = None) -> None:
         # The reader went away (`kb ... | head`): that is no error of ours, and nothing more can be written.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except Exception as error:
+        if os.environ.get("KB_DEBUG"):
+            raise
+        _fail(InternalError.of(error, "set KB_DEBUG=1 for the traceback, and report it"), as_json)
 
 
 def _fail(error: KbError, as_json: bool) -> typing.NoReturn:

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import Field
 
 from kbserver import __version__
-from kbserver.core.errors import KbError, UnknownName, UsageError
+from kbserver.core.errors import InternalError, KbError, UnknownName, UsageError
 from kbserver.ops import Operation, operations
 from kbserver.prompts import add_prompts
 from kbserver.render import render, render_plain
@@ -66,13 +66,18 @@ def _answer(op: Operation, arguments: dict[str, Any]) -> CallToolResult:
         result = op.call(arguments)
         text = render_plain(render(result))
     except KbError as error:
-        return CallToolResult(
-            content=[TextContent(type="text", text=error.one_line())],
-            structured_content=error.payload(),
-            is_error=True,
-        )
+        return _error_result(error)
+    except Exception as error:
+        logger.exception("operation %s failed", op.name)
+        return _error_result(InternalError.of(error, "this is a fault of kbserver: report it; other calls still work"))
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=result.to_json(), is_error=False
+    )
+
+
+def _error_result(error: KbError) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(type="text", text=error.one_line())], structured_content=error.payload(), is_error=True
     )
 
 

@@ -8,7 +8,9 @@ KbError
 ├── WorkspaceError       the workspace cannot be read or written                    exit 3
 ├── Unavailable          this machine lacks what the operation needs                exit 3
 │   ├── NoCompiler       no compiler that can build for the target was found
-│   └── NoDevice         no usable GPU
+│   ├── NoDevice         no usable GPU
+│   └── UnsupportedInstruction   the emulator lacks an instruction of the kernel: never skipped
+├── InternalError        a fault of kbserver itself                                 exit 3
 └── ToolFailure          an external program failed                                 exit 1
     ├── CompileFailed    the compiler rejected the source: diagnostics in details
     ├── CompilerCrashed  the compiler died on a signal or an internal error
@@ -112,6 +114,26 @@ class NoCompiler(Unavailable):
 
 class NoDevice(Unavailable):
     code = "no_device"
+
+
+class UnsupportedInstruction(Unavailable):
+    code = "unsupported_instruction"
+
+
+class InternalError(KbError):
+    """A fault of ours: the surfaces turn any other exception into it, so that no caller meets a traceback."""
+
+    code = "internal"
+    exit_status = 3
+
+    @classmethod
+    def of(cls, error: BaseException, hint: str) -> InternalError:
+        """Return the error for an exception that nobody expected, naming its type and where it was raised."""
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f"{trace.tb_frame.f_globals.get('__name__')}:{trace.tb_lineno}" if trace else None
+        return cls(f"{type(error).__name__}: {str(error)[:200]}", where=where, hint=hint)
 
 
 class ToolFailure(KbError):
