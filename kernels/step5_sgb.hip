@@ -13,6 +13,10 @@
 #include <hip/hip_runtime.h>
 #include <stdint.h>
 
+#if !defined(__gfx942__) && !defined(__gfx950__)
+#error "global_load_lds_dword exists on gfx942 and gfx950 only"
+#endif
+
 #ifndef KB_DEPTH
 #define KB_DEPTH 61
 #endif
@@ -33,6 +37,13 @@ namespace {
 
 constexpr int BLOCK = 256;
 constexpr int WAVES = BLOCK / 64;
+// Wavefronts to keep on a SIMD. gfx942 has 64 KB of LDS, room for two of these workgroups, so two;
+// asking for more there only earns a warning.
+#ifdef __gfx950__
+constexpr int WAVES_PER_SIMD = 5;
+#else
+constexpr int WAVES_PER_SIMD = 2;
+#endif
 constexpr int KD = 3, KH = 5, KW = 5, PAD = 2;
 constexpr int DEPTH = KB_DEPTH, HEIGHT = KB_HEIGHT, WIDTH = KB_WIDTH;
 constexpr int OUT_DEPTH = DEPTH - KD + 1;
@@ -111,7 +122,7 @@ __device__ __forceinline__ void filter_rows(uint32_t address, const float (&w)[K
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(BLOCK, 5)
+extern "C" __global__ void __launch_bounds__(BLOCK, WAVES_PER_SIMD)
     step5_sgb(const __hip_bfloat16 *input, const __hip_bfloat16 *weight,
                    __hip_bfloat16 *output) {
   __shared__ __attribute__((aligned(16))) uint16_t tile[LDS_ELEMENTS];

@@ -31,8 +31,9 @@ __KB_RMW_INTEGER(unsigned)
 __KB_RMW_INTEGER(unsigned long)
 __KB_RMW_INTEGER(long long)
 __KB_RMW_INTEGER(unsigned long long)
-// Floating point: a hardware add where the compiler can prove it safe for every kind of memory,
-// otherwise a compare-and-swap loop. Correct in both cases, the sum's order is not fixed.
+// Floating point add becomes the hardware instruction where the target has it, by clang's rule for
+// HIP that atomics are on coarse-grained device memory; min and max of float become a
+// compare-and-swap loop. The order of a sum is not fixed.
 __KB_RMW(atomicAdd, __hip_atomic_fetch_add, float)
 __KB_RMW(atomicAdd, __hip_atomic_fetch_add, double)
 __KB_RMW(atomicExch, __hip_atomic_exchange, float)

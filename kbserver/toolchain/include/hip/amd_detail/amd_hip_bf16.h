@@ -1,0 +1,3 @@
+// ROCm spells this header two ways; both give the same declarations.
+#pragma once
+#include "../hip_bf16.h"
