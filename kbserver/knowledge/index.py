@@ -27,8 +27,9 @@ MAX_SOURCES = 4
 
 @dataclass(frozen=True)
 class Hit:
-    """One answer: the entry's row, its score, the answering lines and their sources."""
+    """One answer: the entry's number and row, its score, the answering lines and their sources."""
 
+    entry: int
     row: Row
     score: float
     snippet: str
@@ -80,6 +81,11 @@ class SearchIndex:
     def __len__(self) -> int:
         return len(self._stored.rows)
 
+    @property
+    def rows(self) -> Sequence[Row]:
+        """What ranking knows of each entry, by entry number."""
+        return self._stored.rows
+
     def scores(self, terms: Mapping[str, float]) -> dict[int, float]:
         """Return the BM25 score of each entry that holds one of the weighted terms."""
         return bm25.score(terms, self._lookup)
@@ -106,9 +112,6 @@ class SearchIndex:
     def text(self, entry: int) -> str:
         """Return the full text of an entry, with its title."""
         return f"{self._stored.rows[entry].title}\n{self._stored.body(entry)['text']}"
-
-    def entry_number(self, ref: str) -> int | None:
-        return next((i for i, row in enumerate(self._stored.rows) if row.ref == ref), None)
 
     def _lookup(self, term: str) -> tuple[Sequence[int], Sequence[float]] | None:
         if term not in self._impacts:
@@ -146,4 +149,4 @@ class SearchIndex:
         sources = [SourceRef(**source) for source in body["sources"]]
         # Sources cited inside the excerpt come first; the order is otherwise that of the text.
         sources.sort(key=lambda source: f"[{source.id}" not in snippet)
-        return Hit(self._stored.rows[entry], score, snippet, tuple(sources[:MAX_SOURCES]))
+        return Hit(entry, self._stored.rows[entry], score, snippet, tuple(sources[:MAX_SOURCES]))

@@ -23,10 +23,16 @@ class Unit:
 
 
 def excerpt(text: str, weights: Mapping[str, float], tokenizer: Tokenizer) -> str:
-    """Return at most MAX_SNIPPET characters of `text` that hold most of the weighted terms."""
+    """Return at most MAX_SNIPPET characters of `text` that hold most of the weighted terms.
+
+    Sentences are taken by the terms that they add; room that is left goes to what follows the best one, because an
+    answer often stands behind the sentence that names the question's words.
+    """
     units = list(_units(text))
     if not units:
         return ""
+    if len(text) <= MAX_SNIPPET:
+        return _joined(units, list(range(len(units))))
     held = [{term for term in tokenizer.tokens(unit.text + " " + unit.header) if term in weights} for unit in units]
     chosen: list[int] = []
     covered: set[str] = set()
@@ -42,6 +48,12 @@ def excerpt(text: str, weights: Mapping[str, float], tokenizer: Tokenizer) -> st
         room -= _cost(units, best, chosen)
         chosen.append(best)
         covered |= held[best]
+    following = chosen[0] + 1
+    while following < len(units) and (following in chosen or _cost(units, following, chosen) <= room):
+        if following not in chosen:
+            room -= _cost(units, following, chosen)
+            chosen.append(following)
+        following += 1
     return _joined(units, sorted(chosen))
 
 

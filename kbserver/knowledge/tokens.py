@@ -54,7 +54,8 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=65536)
 def word_tokens(word: str) -> tuple[str, ...]:
     """Return the tokens of one word: its whole form first, then parts that differ from it."""
-    whole = word.lower().strip("-_./:+'")
+    # Underscores stay: `__shared__` names LDS, `shared` does not.
+    whole = word.lower().strip("-./:+'")
     tokens = [stem(whole)]
     for piece in _SEPARATORS.split(word):
         tokens += _piece_tokens(piece)
@@ -142,7 +143,5 @@ def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _plain_words(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     for match in _WORD.finditer(text, start, end):
         word = match.group()
-        if word and len(word) <= MAX_WORD:
-            tokens = word_tokens(word)
-            if tokens:
-                yield word, tokens
+        if len(word) <= MAX_WORD and word.strip("_"):
+            yield word, word_tokens(word)

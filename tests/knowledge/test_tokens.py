@@ -1,0 +1,90 @@
+"""Tokens: what an engineer types is found whole, in parts, and under its other names."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbserver.knowledge.tokens import MAX_WORD, Tokenizer, stem
+
+TOKENIZER = Tokenizer(
+    [
+        ["LDS", "shared memory", "smem", "__shared__", "local data share"],
+        ["workgroup", "work-group", "thread block", "block"],
+        ["launch bounds", "__launch_bounds__"],
+        ["gfx950", "CDNA4", "CDNA 4", "MI355X"],
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "v_mfma_f32_16x16x32_bf16",
+            {"v_mfma_f32_16x16x32_bf16", "mfma", "f32", "16x16x32", "16x16", "bf16"},
+        ),
+        ("16x16x8bf16", {"16x16x8bf16", "16x16x8", "16x16", "bf16"}),
+        ("SQ_LDS_BANK_CONFLICT", {"sq_lds_bank_conflict", "lds", "bank", "conflict"}),
+        ("--offload-arch=gfx950", {"offload-arch", "offload", "arch", "gfx950", "=gfx950"}),
+        ("-Rpass-analysis=kernel-resource-usage", {"rpass-analysis", "kernel-resource-usage", "resource", "usage"}),
+        ("hipDeviceAttributeNumberOfXccs", {"hip", "device", "attribute", "number", "xcc"}),
+        ("gpu_arch/cdna4/lds.md", {"gpu_arch/cdna4/lds.md", "cdna4", "lds"}),
+        ("__syncthreads()", {"__syncthreads", "syncthread"}),
+        ("s_waitcnt vmcnt(0)", {"s_waitcnt", "waitcnt", "vmcnt", "0"}),
+        ("0x800", {"0x800"}),
+        ("atomicAdd", {"atomicadd", "atomic", "add"}),
+        ("тест", {"тест"}),
+        ("ﬁne", {"fine"}),
+    ],
+)
+def test_a_word_is_kept_whole_and_in_parts(text: str, expected: set[str]) -> None:
+    assert expected <= set(TOKENIZER.tokens(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["160KB", "160 KB", "160 KiB", "160KiB", "160K", "163,840 bytes", "163840 B", "163840 bytes", "160-KiB"]
+)
+def test_spellings_of_one_size_share_a_token(text: str) -> None:
+    assert "160kb" in TOKENIZER.tokens(f"up to {text} of it")
+
+
+def test_a_number_is_not_glued_to_what_is_no_unit() -> None:
+    assert TOKENIZER.tokens("64 banks, 4 MB; 5.3 TB/s") == ["64", "64banks", "bank", "4", "4mb", "5.3", "5.3tb/s"]
+    assert "16b" not in TOKENIZER.tokens("16 banked")
+
+
+@pytest.mark.parametrize("name", ["LDS", "shared memory", "Shared Memory", "smem", "__shared__", "local data share"])
+def test_every_name_of_a_thing_gives_its_concept(name: str) -> None:
+    assert "=lds" in TOKENIZER.tokens(f"the {name} size")
+
+
+def test_phrases_match_plurals_and_the_longest_name_wins() -> None:
+    assert "=workgroup" in TOKENIZER.tokens("thread blocks")
+    assert TOKENIZER.tokens("shared") == ["shared"]
+    assert "=gfx950" in TOKENIZER.tokens("on CDNA 4 and MI355X")
+
+
+@pytest.mark.parametrize(
+    ("word", "singular"),
+    [
+        ("banks", "bank"), ("caches", "cache"), ("latencies", "latency"), ("classes", "class"), ("boxes", "box"),
+        ("branches", "branch"), ("pass", "pass"), ("bus", "bus"), ("analysis", "analysis"), ("lds", "lds"),
+        ("is", "is"), ("gfx942s", "gfx942s"),
+    ],
+)  # fmt: skip
+def test_plurals_lose_their_ending_and_nothing_else_does(word: str, singular: str) -> None:
+    assert stem(word) == singular
+
+
+@pytest.mark.parametrize(
+    "text", ["", "   ", "the of and", "!!!", "... --- ///", "___", "x" * (MAX_WORD + 1), "\x00\x01"]
+)
+def test_text_without_usable_words_gives_no_tokens(text: str) -> None:
+    assert TOKENIZER.tokens(text) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a" * 100_000, "a-" * 50_000, "1," * 50_000, "1 " * 50_000, "_" * 100_000, "aB" * 50_000]
+)
+def test_long_runs_end(text: str) -> None:
+    assert isinstance(TOKENIZER.tokens(text), list)
