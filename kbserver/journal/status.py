@@ -103,7 +103,10 @@ def grant(requested: str, evidence: Sequence[Evidence], arch: Sequence[str]) -> 
             refusals.append(f"{item.ref} {refusal}")
     open_archs = _not_covered(proofs, arch)
     if proofs and not open_archs:
-        said = "; ".join(f"{item.ref} ({RULES[item.kind].scope})" for item in proofs)
+        refs_of: dict[str, list[str]] = {}
+        for item in proofs:
+            refs_of.setdefault(RULES[item.kind].scope, []).append(item.ref)
+        said = "; ".join(f"{' and '.join(refs)} ({scope})" for scope, refs in refs_of.items())
         return Grant(status=requested, reason=f"{requested}, granted by {said}", proofs=[item.ref for item in proofs])
     if open_archs and proofs:
         refusals.append(f"nothing that proves speaks about {', '.join(open_archs)}")

@@ -88,9 +88,9 @@ def _lesson(ref: str) -> Evidence:
 
 
 def _page(ref: str) -> Evidence:
-    from kbserver.ops.knowledge import read  # imported here: it loads the whole corpus
+    from kbserver.ops.passages import open_ref  # imported here: it loads the documents
 
-    return Evidence(ref=ref, kind="document", title=read(ref, max_tokens=1).title)
+    return Evidence(ref=ref, kind="document", title=open_ref(ref).title)
 
 
 def _kernel(ref: str) -> Evidence:
