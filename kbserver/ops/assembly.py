@@ -107,7 +107,7 @@ def inspect_assembly(
 
 def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build, str]:
     from kbserver.core.targets import targets
-    from kbserver.ops.compile import build_named
+    from kbserver.ops.compile import build_origin, find_origin
     from kbserver.toolchain.build import load_build
     from kbserver.toolchain.cache import BUILD_ID
 
@@ -124,8 +124,8 @@ def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build,
             )
         return built, "the build"
     target, decided_by = targets().resolve(arch or "gfx950")
-    built, _ = build_named(name=plain if path is None else None, path=path, source=None, target=target)
-    return built, decided_by if arch else "default"
+    origin = find_origin(name=None if build is None else plain, path=path, source=None)
+    return build_origin(origin, target), decided_by if arch else "default"
 
 
 def _functions(program: Program, kernel: str | None) -> list[Function]:

@@ -2,124 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import KbError, UsageError
-from kbserver.core.model import Record, Result, SourceRef
+from kbserver.core.model import SourceRef
+from kbserver.ops.compile_results import (
+    CompileReport,
+    CompilerInfo,
+    DiagnosticLine,
+    Finding,
+    HotLoop,
+    KernelOccupancy,
+    KernelReport,
+    PublishedFigure,
+)
 from kbserver.ops.registry import Arg, operation
 
 if TYPE_CHECKING:
-    from kbserver.runs.task import Variant
+    from kbserver.runs.task import Task, Variant
     from kbserver.toolchain.assembly import Function
     from kbserver.toolchain.build import Build
     from kbserver.toolchain.sources import Snapshot
 
 MAX_KERNELS = 50
 TOP_MNEMONICS = 12
-
-
-class CompilerInfo(Record):
-    """The compiler behind the figures. `isolation` says whether the source could read other files: landlock or none."""
-
-    kind: str
-    version: str
-    isolation: str
-
-
-class KernelOccupancy(Record):
-    """Waves of this kernel on one compute unit; `limits` gives what each resource alone would allow."""
-
-    workgroup: int
-    waves_per_simd: int | float
-    workgroups_per_cu: int
-    limiter: str
-    limits: dict[str, int | float | None]
-    """Resource -> waves per SIMD; null when the kernel does not use it."""
-    next_step: str
-    sources: list[SourceRef]
-
-
-class HotLoop(Record):
-    """The innermost loop with the most instructions. The text does not say how often it runs."""
-
-    label: str
-    depth: int
-    instructions: int
-    mix: dict[str, int]
-    mnemonics: dict[str, int]
-    lines: tuple[int, int]
-    """First and last line in the assembly text."""
-    source: str | None
-
-
-class KernelReport(Record):
-    """One kernel. A figure is null when the compiler gave no number."""
-
-    name: str
-    demangled: str | None
-    vgprs: int | None
-    agprs: int | None
-    sgprs: int | None
-    lds_bytes: int | None
-    scratch_bytes: int | None
-    vgpr_spills: int | None
-    sgpr_spills: int | None
-    workgroup_max: int | None
-    compiler_waves_per_simd: int | None
-    occupancy: KernelOccupancy | None
-    instruction_mix: dict[str, int]
-    hot_loop: HotLoop | None
-    instructions: int
-    code_bytes: int | None
-
-
-class DiagnosticLine(Record):
-    severity: str
-    message: str
-    file: str | None
-    line: int | None
-    column: int | None
-    flag: str | None
-
-
-class Finding(Record):
-    """Something certain that costs speed or makes a figure mislead, with what it was seen on."""
-
-    code: str
-    severity: str
-    kernel: str | None
-    message: str
-    evidence: str
-
-
-class PublishedFigure(Record):
-    """A figure that others published for this kernel beside ours; `match` is null where we have none."""
-
-    figure: str
-    published: int | float
-    ours: int | float | None
-    match: bool | None
-    source: SourceRef
-
-
-class CompileReport(Result):
-    """What one build gave."""
-
-    build_id: str
-    source: str
-    arch: str
-    decided_by: str
-    compiler: CompilerInfo
-    cached: bool
-    compile_s: float
-    flags: list[str]
-    kernels: list[KernelReport]
-    total_kernels: int
-    diagnostics: list[DiagnosticLine]
-    total_diagnostics: int
-    precheck: list[Finding]
-    published: list[PublishedFigure]
+PUBLISHED_FIGURES = ("time_ms", "vgprs", "agprs", "sgprs", "waves_per_simd", "lds_bytes", "scratch_bytes")
+LIMITER_FIELDS = {
+    "vgpr": ("vgprs", "vgpr_granule"),
+    "sgpr": ("sgprs", "sgpr_granule"),
+    "lds": ("lds_bytes", "lds_granule"),
+    "waves": ("waves_per_simd",),
+    "workgroups": ("workgroups_per_cu",),
+}
+"""Limiting resource -> the constants of the occupancy model that make it limit."""
+OUR_FIGURES = {"waves_per_simd": "compiler_waves_per_simd"}
+"""Published figure -> the key of ours that it is compared with, where the names differ."""
 
 
 @operation(
@@ -142,7 +61,7 @@ def compile_kernel(
     ] = "gfx950",
     defines: Annotated[
         dict[str, str] | None,
-        Arg("Macros: NAME=VALUE, or NAME alone for 1; repeat for more.", flags=("-D", "--define"), metavar="NAME=VALUE"),
+        Arg("Macros: NAME=VALUE, or NAME for 1; repeat for more.", flags=("-D", "--define"), metavar="NAME=VALUE"),
     ] = None,
     flags: Annotated[
         list[str] | None, Arg("Compiler flag from the allowed list, such as -O2; repeat for more.", flags=("--flag",))
@@ -153,6 +72,7 @@ def compile_kernel(
     workgroup: Annotated[
         int | None, Arg("Work-items of a workgroup as launched, for the occupancy; default: the declared bound.")
     ] = None,
+    shape: Annotated[str | None, Arg("Shape of a case-study kernel with its sizes built in; default: paper.")] = None,
 ) -> CompileReport:
     """Compile a HIP kernel for one AMD GPU target and read what it costs: VGPRs, AGPRs, SGPRs, LDS, scratch, spills,
     waves per SIMD and the limiter, instruction mix, hot loop, warnings, and certain findings with their evidence.
@@ -165,11 +85,11 @@ def compile_kernel(
     if workgroup is not None and not 1 <= workgroup <= 1024:
         raise UsageError("a workgroup has 1 to 1,024 work-items", where="workgroup")
     target, decided_by = _target(arch)
-    built, variant = build_named(
-        name=name, path=path, source=source, target=target, defines=defines, flags=flags, compiler=compiler
-    )
+    origin = find_origin(name=name, path=path, source=source, shape=shape)
+    built = build_origin(origin, target, defines=defines, flags=flags, compiler=compiler)
     program = parse_assembly(built.assembly_text)
-    launched = workgroup or (variant.block_size if variant else None)
+    variant = origin.variant
+    launched = workgroup or (variant.workgroup if variant else None)
     reports, findings = [], []
     for function in program.kernels[:MAX_KERNELS]:
         report, found = _kernel_report(function, target, launched)
@@ -189,43 +109,63 @@ def compile_kernel(
         diagnostics=[_diagnostic(item) for item in built.diagnostics.shown],
         total_diagnostics=built.diagnostics.total,
         precheck=[*_build_findings(built, len(program.kernels)), *findings],
-        published=_published(variant, target, reports) if not defines and not flags else [],
+        published=_published(origin, target, reports) if not (defines or flags) else [],
     )
 
 
-def build_named(
-    *,
-    name: str | None,
-    path: str | None,
-    source: str | None,
-    target: str,
-    defines: dict[str, str] | None = None,
-    flags: list[str] | None = None,
-    compiler: str | None = None,
-) -> tuple[Build, Variant | None]:
-    """Build the one source that is named. Raises UsageError unless exactly one of name, path and source is given."""
-    from kbserver.toolchain.build import build
+@dataclass(frozen=True)
+class Origin:
+    """Where the source of a build comes from; `task`, `variant` and `shape` only for a kernel given by name."""
 
-    snapshot, variant = _snapshot(name, path, source)
-    own = dict(variant.defines) if variant else {}
-    return build(snapshot, target, flags=flags or (), defines=own | (defines or {}), compiler=compiler), variant
+    snapshot: Snapshot
+    task: Task | None = None
+    variant: Variant | None = None
+    shape: str | None = None
 
 
-def _snapshot(name: str | None, path: str | None, source: str | None) -> tuple[Snapshot, Variant | None]:
+def find_origin(*, name: str | None, path: str | None, source: str | None, shape: str | None = None) -> Origin:
+    """Return the source that is meant. Raises UsageError unless exactly one of name, path and source is given."""
     from kbserver.toolchain.sources import from_file, from_text
 
     given = [key for key, value in (("name", name), ("path", path), ("source", source)) if value is not None]
     if len(given) != 1:
         raise UsageError(
-            f"give exactly one of name, path and source ({'none' if not given else ' and '.join(given)} given)",
+            f"give exactly one of name, path and source ({' and '.join(given) or 'none'} given)",
             hint="kb compile step3_nchw_lds, kb compile my_kernel.hip",
         )
     if name is not None:
-        from kbserver.runs.task import find_variant
+        from kbserver.runs.task import find_kernel
 
-        variant = find_variant(name.strip().removeprefix("kernel:"))
-        return from_file(variant.source), variant
-    return (from_file(Path(path).expanduser()) if path is not None else from_text(source or "")), None
+        task, variant = find_kernel(name.strip().removeprefix("kernel:"))
+        shape = shape or task.published_shape
+        task.dimensions(shape)
+        return Origin(from_file(task.source(variant)), task, variant, shape)
+    if shape is not None:
+        raise UsageError("a shape belongs to a kernel given by name", where="shape", hint="give the sizes as defines")
+    return Origin(from_file(Path(path).expanduser()) if path is not None else from_text(source or ""))
+
+
+def build_origin(
+    origin: Origin,
+    target: str,
+    *,
+    defines: dict[str, str] | None = None,
+    flags: list[str] | None = None,
+    compiler: str | None = None,
+) -> Build:
+    """Build a source for a target; a named kernel is built only for the targets that its task lists."""
+    from kbserver.toolchain.build import build
+
+    own: dict[str, str] = {}
+    if origin.task and origin.variant and origin.shape:
+        if target not in origin.variant.arches:
+            raise UsageError(
+                f"{origin.variant.name} is written for {', '.join(origin.variant.arches)}, not for {target}",
+                where="arch",
+                hint="give its file as path to compile it anyway",
+            )
+        own = origin.task.defines(origin.variant, origin.shape)
+    return build(origin.snapshot, target, defines=own | (defines or {}), flags=flags or (), compiler=compiler)
 
 
 def _target(arch: str) -> tuple[str, str]:
@@ -234,9 +174,7 @@ def _target(arch: str) -> tuple[str, str]:
     return targets().resolve(arch)
 
 
-def _kernel_report(
-    function: Function, target: str, launched: int | None
-) -> tuple[KernelReport, list[Finding]]:
+def _kernel_report(function: Function, target: str, launched: int | None) -> tuple[KernelReport, list[Finding]]:
     from kbserver.ops.compile_findings import kernel_findings
     from kbserver.toolchain.mix import count_classes, hot_loop
     from kbserver.toolchain.names import demangle
@@ -289,10 +227,18 @@ def _occupancy(target: str, resources: object, workgroup: int | None) -> tuple[K
             limiter=found.limiter,
             limits={key: limit.waves_per_simd for key, limit in found.limits.items()},
             next_step=found.next_step,
-            sources=list(found.sources),
+            facts=_limiter_facts(target, found.limiter),
         ),
         None,
     )
+
+
+def _limiter_facts(target: str, limiter: str) -> list[str]:
+    from kbserver.hardware.occupancy_model import load_constants
+
+    constants = load_constants(target, None)
+    fields = [field for name in limiter.split("+") for field in LIMITER_FIELDS.get(name, ())]
+    return [constants.fact_id(field) for field in fields]
 
 
 def _hot_loop(function: Function, loop: object) -> HotLoop:
@@ -317,8 +263,6 @@ def _hot_loop(function: Function, loop: object) -> HotLoop:
 
 
 def _diagnostic(item: object) -> DiagnosticLine:
-    from dataclasses import asdict
-
     return DiagnosticLine(**asdict(item))  # type: ignore[call-overload]
 
 
@@ -347,23 +291,40 @@ def _build_findings(built: Build, kernels: int) -> list[Finding]:
     return findings
 
 
-def _published(variant: Variant | None, target: str, reports: list[KernelReport]) -> list[PublishedFigure]:
-    if variant is None or not variant.published or variant.published_arch != target:
+def _published(origin: Origin, target: str, reports: list[KernelReport]) -> list[PublishedFigure]:
+    """Return the published figures beside ours, when target, shape and macros are those that they are about."""
+    task, variant = origin.task, origin.variant
+    if task is None or variant is None or variant.published is None:
+        return []
+    published = variant.published
+    if published.arch != target or origin.shape != task.published_shape:
         return []
     from kbserver.core.sources import cite
 
     ours = next((report for report in reports if report.name == variant.entry), None)
-    figures = []
-    for figure, published in variant.published.items():
-        key = {"waves_per_simd": "compiler_waves_per_simd"}.get(figure, figure)
-        value = getattr(ours, key, None) if ours else None
-        figures.append(
-            PublishedFigure(
-                figure=figure,
-                published=published,
-                ours=value,
-                match=None if value is None else value == published,
-                source=cite(variant.published_source, variant.published_locator),
-            )
-        )
+    source = cite(published.source, published.locator)
+    figures: list[PublishedFigure] = []
+    for figure in PUBLISHED_FIGURES:
+        value = getattr(published, figure)
+        if value is not None:
+            mine = getattr(ours, OUR_FIGURES.get(figure, figure), None) if ours else None
+            figures.append(_beside(figure, value, mine, source, figure in published.not_reproduced))
+    loop = ours.hot_loop.mnemonics if ours and ours.hot_loop else {}
+    for mnemonic, count in published.loop.items():
+        name = f"loop.{mnemonic}"
+        mine = loop.get(mnemonic, 0) if ours else None
+        figures.append(_beside(name, count, mine, source, name in published.not_reproduced))
     return figures
+
+
+def _beside(
+    figure: str, published: int | float, ours: int | float | None, source: SourceRef, known: bool
+) -> PublishedFigure:
+    return PublishedFigure(
+        figure=figure,
+        published=published,
+        ours=ours,
+        match=None if ours is None else ours == published,
+        note="known difference, see kernels/task.yaml" if known else None,
+        source=source,
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kbserver.ops.compile_results import Finding, KernelReport
+
 if TYPE_CHECKING:
-    from kbserver.ops.compile import Finding, KernelReport
     from kbserver.toolchain.resources import Resources
 
 NOP_SHARE = 0.10
@@ -17,8 +18,6 @@ def kernel_findings(kernel: KernelReport, resources: Resources, occupancy_proble
     found: list[tuple[str, str, str, str]] = []
     for check in (_scratch, _occupancy_unknown, _does_not_fit, _no_bound, _registers, _remark_differs, _nops, _flat):
         found += check(kernel, resources, occupancy_problem)
-    from kbserver.ops.compile import Finding
-
     return [
         Finding(code=code, severity=severity, kernel=kernel.name, message=message, evidence=evidence)
         for code, severity, message, evidence in found
@@ -92,12 +91,17 @@ def _remark_differs(kernel: KernelReport, _: Resources, __: str | None) -> list[
     occupancy, remark = kernel.occupancy, kernel.compiler_waves_per_simd
     if occupancy is None or remark is None or remark == occupancy.waves_per_simd:
         return []
+    why = "`kb occupancy` explains the model"
+    if kernel.workgroup_max is not None and occupancy.workgroup < kernel.workgroup_max:
+        why = "the remark takes the best workgroup size of the declared range"
+    elif occupancy.waves_per_simd != int(occupancy.waves_per_simd):
+        why = "the waves do not spread evenly: ours is the average over the SIMDs, the remark a whole number"
     return [
         (
             "remark_differs",
             "info",
-            f"the compiler's remark says {remark} waves per SIMD, the launch of {occupancy.workgroup} work-items gets "
-            f"{occupancy.waves_per_simd:g}: the remark takes the best workgroup size of the declared range",
+            f"the compiler's remark says {remark} waves per SIMD, a launch of {occupancy.workgroup} work-items gets "
+            f"{occupancy.waves_per_simd:g}: {why}",
             f"workgroup_max {kernel.workgroup_max}, limiter {occupancy.limiter}",
         )
     ]

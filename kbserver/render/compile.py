@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbserver.ops.compile import CompileReport, KernelReport
+from kbserver.ops.compile_results import CompileReport, KernelReport
 from kbserver.render.document import Document
 from kbserver.render.registry import renders
 
@@ -28,7 +28,7 @@ def _(report: CompileReport) -> Document:
     document.table(
         ("figure", "published", "ours", "match"),
         [(item.figure, item.published, item.ours if item.ours is not None else "not measured here",
-          "-" if item.match is None else item.match) for item in report.published],
+          "-" if item.match is None else item.note or item.match) for item in report.published],
         title=f"Published by {report.published[0].source.title}:" if report.published else None,
     )  # fmt: skip
     for finding in report.precheck:
@@ -59,10 +59,9 @@ def _row(kernel: KernelReport) -> tuple[object, ...]:
 def _say_kernel(document: Document, kernel: KernelReport, *, several: bool) -> None:
     prefix = f"{kernel.name}: " if several else ""
     if kernel.occupancy:
-        sources = "; ".join(dict.fromkeys(source.title for source in kernel.occupancy.sources))
         document.say(
             f"{prefix}waves/SIMD for workgroups of {kernel.occupancy.workgroup} work-items, {_limits(kernel)} "
-            f"[{sources or 'no source'}]; remark = the compiler's own figure"
+            f"[{', '.join(kernel.occupancy.facts)}]; remark = the compiler's own figure"
         )
     document.say(f"{prefix}mix: {_counts(kernel.instruction_mix)}")
     loop = kernel.hot_loop

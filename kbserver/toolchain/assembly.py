@@ -281,7 +281,7 @@ class _Parser:
     def _instruction(self, number: int, text: str, comment: str) -> None:
         match = _MNEMONIC.match(text)
         if match is None or self.current is None:
-            if match is None or not text.startswith(("Disassembly of", "file format")):
+            if not text.startswith(("Disassembly of section", "file format")):
                 self.unread.append((number, text))
             return
         operands, modifiers = split_operands(match[2] or "")
