@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from kbserver.knowledge.tokens import Tokenizer
@@ -22,18 +22,24 @@ class Unit:
     header: str = ""
 
 
-def excerpt(text: str, weights: Mapping[str, float], tokenizer: Tokenizer) -> str:
-    """Return at most MAX_SNIPPET characters of `text` that hold most of the weighted terms.
+Parts = Sequence[tuple[Unit, frozenset[str]]]
+
+
+def parts_of(text: str, tokenizer: Tokenizer) -> Parts:
+    """Return the units of a text with the tokens of each (of its header too): all that `excerpt` needs of it."""
+    return [(unit, frozenset(tokenizer.tokens(f"{unit.header} {unit.text}"))) for unit in _units(text)]
+
+
+def excerpt(parts: Parts, weights: Mapping[str, float]) -> str:
+    """Return at most MAX_SNIPPET characters of a text that hold most of the weighted terms.
 
     Sentences are taken by the terms that they add; room that is left goes to what follows the best one, because an
     answer often stands behind the sentence that names the question's words.
     """
-    units = list(_units(text))
-    if not units:
-        return ""
-    if len(text) <= MAX_SNIPPET:
+    units = [unit for unit, _ in parts]
+    if sum(len(unit.text) + len(unit.header) + 1 for unit in units) <= MAX_SNIPPET:
         return _joined(units, list(range(len(units))))
-    held = [{term for term in tokenizer.tokens(unit.text + " " + unit.header) if term in weights} for unit in units]
+    held = [weights.keys() & tokens for _, tokens in parts]
     chosen: list[int] = []
     covered: set[str] = set()
     room = MAX_SNIPPET
@@ -57,7 +63,7 @@ def excerpt(text: str, weights: Mapping[str, float], tokenizer: Tokenizer) -> st
     return _joined(units, sorted(chosen))
 
 
-def _gain(terms: set[str], covered: set[str], weights: Mapping[str, float]) -> float:
+def _gain(terms: Set[str], covered: Set[str], weights: Mapping[str, float]) -> float:
     return sum(weights[term] * (0.1 if term in covered else 1.0) for term in terms)
 
 

@@ -164,6 +164,8 @@ def _hints(found: Found, index: SearchIndex, target: str | None, kind: str | Non
         where = " ".join(part for part in limits if part)
         hints.append(f"No entry {where + ' ' if where else ''}holds these words: try other terms, or `knowledge_map`.")
     hints += [f"Read {word!r} as {near!r}." for word, near in query.repaired.items()]
+    if query.foreign:
+        hints.append(f"{', '.join(query.foreign)}: no target of this knowledge base ({', '.join(targets().archs)}).")
     if query.truncated:
         hints.append("The query is long: only its first words were used.")
     if index.problems:

@@ -57,6 +57,15 @@ def test_a_repaired_word_is_reported() -> None:
     assert make_index(SMALL).search("wavefrnt").query.repaired == {"wavefrnt": "wavefront"}
 
 
+@pytest.mark.parametrize("name", ["gfx951", "v_mfma_f32_16x16x33_bf17x", "MI357X"])
+def test_a_name_with_digits_is_never_taken_for_another(name: str) -> None:
+    assert make_index(SMALL).search(name).query.repaired == {}
+
+
+def test_a_target_that_is_not_ours_is_reported() -> None:
+    assert make_index(SMALL).search("wavefront on gfx1100 and gfx942").query.foreign == ("gfx1100",)
+
+
 def test_a_named_product_puts_other_targets_last_and_keeps_what_holds_for_all() -> None:
     found = refs("LDS size wavefront MI300X")
     assert found.index("b.md#size") < found.index("a.md#size")

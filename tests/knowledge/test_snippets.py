@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from kbserver.knowledge.snippets import MAX_SNIPPET, excerpt
+from kbserver.knowledge.snippets import MAX_SNIPPET, parts_of
+from kbserver.knowledge.snippets import excerpt as excerpt_of
 from kbserver.knowledge.tokens import Tokenizer
 
 TOKENIZER = Tokenizer([])
+
+
+def excerpt(text: str, weights: dict[str, float]) -> str:
+    return excerpt_of(parts_of(text, TOKENIZER), weights)
+
+
 FILLER = "Nothing of interest stands in this sentence at all. " * 12
 
 
 def test_the_answering_sentence_is_quoted_and_not_the_beginning() -> None:
     text = f"{FILLER}\n\nThe granule is 1280 bytes on that target. {FILLER}"
-    assert excerpt(text, {"granule": 2.0, "1280": 1.0}, TOKENIZER).startswith("The granule is 1280 bytes")
+    assert excerpt(text, {"granule": 2.0, "1280": 1.0}).startswith("The granule is 1280 bytes")
 
 
 def test_a_table_row_comes_with_its_header() -> None:
     rows = "\n".join(f"| op{i} | {i} |" for i in range(40))
     text = f"| instruction | phases |\n|---|---|\n{rows}\n| ds_read_b128 | 8 |\n"
-    assert excerpt(text, {"ds_read_b128": 3.0}, TOKENIZER) == "instruction | phases / ds_read_b128 | 8"
+    assert excerpt(text, {"ds_read_b128": 3.0}) == "instruction | phases / ds_read_b128 | 8"
 
 
 def test_parts_that_are_apart_are_marked() -> None:
     text = f"The first answer names alpha. {FILLER} The second names beta."
-    shown = excerpt(text, {"alpha": 3.0, "beta": 2.0}, TOKENIZER)
+    shown = excerpt(text, {"alpha": 3.0, "beta": 2.0})
     assert "alpha" in shown
     assert shown.endswith(" ... The second names beta.")
 
@@ -34,9 +41,9 @@ def test_a_snippet_never_exceeds_its_limit() -> None:
         "| a |\n|---|\n" + "| alpha beta |\n" * 100,
         "```\n" + "alpha\n" * 200 + "```",
     ):
-        assert 0 < len(excerpt(text, {"alpha": 1.0, "beta": 1.0}, TOKENIZER)) <= MAX_SNIPPET
+        assert 0 < len(excerpt(text, {"alpha": 1.0, "beta": 1.0})) <= MAX_SNIPPET
 
 
 def test_a_short_text_is_shown_whole_and_an_empty_one_is_empty() -> None:
-    assert excerpt("One. Two.\n\nThree.", {"two": 1.0}, TOKENIZER) == "One. Two. Three."
-    assert excerpt("", {"two": 1.0}, TOKENIZER) == ""
+    assert excerpt("One. Two.\n\nThree.", {"two": 1.0}) == "One. Two. Three."
+    assert excerpt("", {"two": 1.0}) == ""
