@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 MAX_KERNELS = 50
 TOP_MNEMONICS = 12
-PUBLISHED_FIGURES = ("time_ms", "vgprs", "agprs", "sgprs", "waves_per_simd", "lds_bytes", "scratch_bytes")
 LIMITER_FIELDS = {
     "vgpr": ("vgprs", "vgpr_granule"),
     "sgpr": ("sgprs", "sgpr_granule"),
@@ -304,8 +303,7 @@ def _published(origin: Origin, target: str, reports: list[KernelReport]) -> list
     ours = next((report for report in reports if report.name == variant.entry), None)
     source = cite(published.source, published.locator)
     figures: list[PublishedFigure] = []
-    for figure in PUBLISHED_FIGURES:
-        value = getattr(published, figure)
+    for figure, value in published.figures:
         if value is not None:
             mine = getattr(ours, OUR_FIGURES.get(figure, figure), None) if ours else None
             figures.append(_beside(figure, value, mine, source, figure in published.not_reproduced))

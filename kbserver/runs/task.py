@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from kbserver.core.errors import ContentError, KbError, UnknownName, UsageError
 from kbserver.core.model import Record
@@ -58,12 +58,9 @@ class Tolerance(Record):
     bitwise_equal: tuple[tuple[str, ...], ...] = ()
 
 
-class Published(Record):
-    """Figures that others published for a variant on `arch`, and which of them ours is known not to reproduce."""
+class Figures(Record):
+    """What can be published of a kernel; times in ms, sizes in bytes."""
 
-    source: str
-    locator: str | None = None
-    arch: str
     time_ms: float | None = None
     vgprs: int | None = None
     agprs: int | None = None
@@ -71,9 +68,30 @@ class Published(Record):
     waves_per_simd: int | None = None
     lds_bytes: int | None = None
     scratch_bytes: int | None = None
+
+
+class Published(Record):
+    """Figures that others published for a variant on `arch`, and which of them ours is known not to reproduce.
+
+    `loop` counts instructions of the hot loop; `per_wave` are counters of a whole run divided by its wavefronts, with
+    a `source` of their own when they stand elsewhere.
+    """
+
+    source: str
+    locator: str | None = None
+    arch: str
+    figures: Figures
     loop: dict[str, int] = Field(default_factory=dict)
-    per_wave: dict[str, float] = Field(default_factory=dict)
+    per_wave: dict[str, int | float | str] = Field(default_factory=dict)
     not_reproduced: tuple[str, ...] = ()
+
+    @field_validator("per_wave")
+    @classmethod
+    def _only_the_source_is_text(cls, value: dict[str, int | float | str]) -> dict[str, int | float | str]:
+        for key, entry in value.items():
+            if isinstance(entry, str) != (key == "source"):
+                raise ValueError(f"{key} must be {'a source id' if key == 'source' else 'a number'}")
+        return value
 
 
 class Variant(Record):
