@@ -146,6 +146,8 @@ class FactFile:
             raise self._fault(fact_id, "a conflict says why the fact does not take its value")
         if entry.get("value") is None:
             raise self._fault(fact_id, "a conflict has a value")
+        if entry.get("unit") is not None and entry["unit"] not in UNITS:
+            raise self._fault(fact_id, f"unknown unit {entry['unit']!r} of a conflict")
         return Conflict(
             value=entry["value"],
             unit=entry.get("unit"),

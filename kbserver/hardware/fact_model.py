@@ -62,10 +62,9 @@ class Fact(Record):
             parts[0] = f"{self.title}: unknown, no source found."
         if self.note:
             parts.append(self.note)
-        parts += [
-            f"Contested: {units.full(one.value, one.unit)} ({', '.join(ref.title for ref in one.sources)}). {one.reason}"
-            for one in self.conflicts
-        ]
+        for one in self.conflicts:
+            said_by = ", ".join(ref.title for ref in one.sources)
+            parts.append(f"Contested: {units.full(one.value, one.unit)} ({said_by}). {one.reason}")
         return " ".join(parts)
 
     @property

@@ -92,7 +92,7 @@ def _parse(texts: dict[str, str]) -> FactTable:
         for fact in FactFile(f"{FACTS_FOLDER}/{name}", text, core_sources.sources(), targets()).facts(aliases):
             if fact.id in facts:
                 raise ContentError(
-                    f"fact {fact.id} stands in two files", where=f"{FACTS_FOLDER}/{name}", details={"also": origin[fact.id]}
+                    f"fact {fact.id} stands in {origin[fact.id]} already", where=f"{FACTS_FOLDER}/{name}"
                 )
             facts[fact.id] = fact
             origin[fact.id] = name

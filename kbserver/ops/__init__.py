@@ -2,6 +2,7 @@
 
 from kbserver.ops.assembly import inspect_assembly
 from kbserver.ops.compile import compile_kernel
+from kbserver.ops.facts import hardware_fact
 from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.registry import Arg, Operation, operation, operations
@@ -10,6 +11,7 @@ __all__ = [
     "Arg",
     "Operation",
     "compile_kernel",
+    "hardware_fact",
     "inspect_assembly",
     "knowledge_map",
     "operation",

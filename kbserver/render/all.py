@@ -2,5 +2,6 @@
 import kbserver.render.assembly
 import kbserver.render.compile
 import kbserver.render.doctor
-import kbserver.render.knowledge  # noqa: F401
+import kbserver.render.facts
+import kbserver.render.knowledge
 import kbserver.render.lessons  # noqa: F401
