@@ -109,7 +109,8 @@ def grant(requested: str, evidence: Sequence[Evidence], arch: Sequence[str]) -> 
         said = "; ".join(f"{' and '.join(refs)} ({scope})" for scope, refs in refs_of.items())
         return Grant(status=requested, reason=f"{requested}, granted by {said}", proofs=[item.ref for item in proofs])
     if open_archs and proofs:
-        refusals.append(f"nothing that proves speaks about {', '.join(open_archs)}")
+        said = "; ".join(f"{item.ref} is about {', '.join(item.arch or ())}" for item in proofs)
+        refusals.append(f"nothing that proves speaks about {', '.join(open_archs)} ({said})")
     return Grant(
         status="unverified",
         reason=f"{requested} was asked for and not granted: {'; '.join(refusals) or 'there is no evidence'}",

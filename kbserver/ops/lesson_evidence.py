@@ -78,7 +78,7 @@ def _build(ref: str) -> Evidence:
     from kbserver.toolchain.build import load_build
 
     build = load_build(ref.removeprefix("build:"))
-    title = f"{build.source} with {build.compiler_kind} clang {build.compiler_version}"
+    title = f"{build.source} for {build.arch}, {build.compiler_version} ({build.compiler_kind})"
     return Evidence(ref=ref, kind="build", title=title, arch=[build.arch], locator=build.build_id)
 
 
@@ -94,7 +94,10 @@ def _page(ref: str) -> Evidence:
 
 
 def _kernel(ref: str) -> Evidence:
-    return _page(ref).model_copy(update={"kind": "kernel"})
+    from kbserver.runs.task import find_kernel  # imported here: it reads every task
+
+    task, variant = find_kernel(ref.removeprefix("kernel:"))
+    return Evidence(ref=ref, kind="kernel", title=f"{variant.name} of the task {task.name}")
 
 
 SCHEMES: dict[str, Callable[[str], Evidence]] = {

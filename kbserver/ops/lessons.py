@@ -151,7 +151,8 @@ def _add(request: _Request) -> LessonResult:
             similar=[similarity(*pair) for pair in similar],
             hint="nothing was written; leave dry_run out to keep it",
         )
-    stored, duplicate = journal.add_lesson(draft, granted.status, granted.reason)
+    # A status that was asked for carries its reason into the file; a plain unverified lesson has nothing to explain.
+    stored, duplicate = journal.add_lesson(draft, granted.status, granted.reason if NEEDS_PROOF[requested] else None)
     return _described(
         stored,
         evidence=evidence,

@@ -14,7 +14,8 @@ def _(result: LessonResult) -> Document:
         _say_list(result, document)
     elif result.text:
         document.say(result.text)
-        document.say(f"Why this status: {result.status_reason}")
+        if result.status_reason and result.status_reason not in result.text:
+            document.say(f"Why this status: {result.status_reason}")
         # The text lists the evidence; only what cannot be found any more needs more words.
         _say_evidence([item for item in result.evidence if not item.resolves], document)
         document.say(f"File: {result.path}")

@@ -65,7 +65,7 @@ def test_a_refusal_says_why_for_each_ref() -> None:
 
 def test_a_refusal_names_the_targets_that_nothing_proves() -> None:
     refused = grant("verified", [item("build", ["gfx950"])], ["gfx90a", "gfx950"])
-    assert refused.reason.endswith("nothing that proves speaks about gfx90a")
+    assert refused.reason.endswith("nothing that proves speaks about gfx90a (build:x is about gfx950)")
 
 
 def test_every_evidence_class_of_sources_has_a_rule() -> None:

@@ -70,3 +70,13 @@ def test_every_unresolved_ref_is_named() -> None:
 def test_stored_evidence_that_vanished_is_kept_and_marked(roots: Roots) -> None:
     gone, there = evidence_now(["build:000000000000", "lesson:0001"])
     assert (gone.resolves, gone.kind, there.resolves) == (False, "unresolved", True)
+
+
+def test_the_page_about_lessons_names_every_ref_and_every_class_that_proves(roots: Roots) -> None:
+    from kbserver.journal.status import RULES
+    from kbserver.ops.lesson_evidence import SCHEMES
+
+    page = (roots.content / "docs" / "lessons.md").read_text("utf-8")
+    assert [scheme for scheme in SCHEMES if f"| `{scheme}:" not in page] == []
+    assert [kind for kind, rule in RULES.items() if rule.proves and kind not in page] == []
+    assert {kind for kind, rule in RULES.items() if rule.proves} == {"build", "vendor", "measured", "compiler"}

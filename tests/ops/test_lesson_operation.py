@@ -75,6 +75,22 @@ def test_a_build_of_another_target_does_not_verify(monkeypatch: pytest.MonkeyPat
     assert "speaks about gfx950" in (wrong.status_reason or "")
 
 
+def test_a_real_build_verifies_on_its_own_target_only(tmp_path: Path) -> None:
+    from kbserver.core.errors import NoCompiler
+    from kbserver.ops import compile_kernel
+
+    source = 'extern "C" __attribute__((global)) void k(int* p) { p[0] = 1; }\n'
+    try:
+        build_id = compile_kernel(source=source, arch="gfx942").build_id
+    except NoCompiler:
+        pytest.skip("SKIPPED LOUDLY: no compiler for AMD targets here, so no build can be evidence")
+    ref = f"build:{build_id}"
+    wrong = call("add", title="a", body=BODY, arch=["gfx950"], evidence=[ref], status="verified")
+    right = call("add", title="b", body=BODY, arch=["gfx942"], evidence=[ref], status="verified")
+    assert (wrong.status, right.status) == ("unverified", "verified")
+    assert "gfx942" in right.evidence[0].title
+
+
 def test_unresolved_evidence_is_named_and_nothing_is_written(roots: Roots) -> None:
     with pytest.raises(UnresolvedRef) as caught:
         call("add", title=TITLE, body=BODY, evidence=["cite:nobody", "nonsense", CITATION])
