@@ -9,7 +9,7 @@
 // One wavefront is the whole workgroup: 16 channels, one output depth, 4 output rows, all columns.
 // For each of the three input slices it copies a [16][8][84] tile to LDS by itself (21,504 bytes),
 // and that is the failure: 16 channels cost 16 times the LDS traffic of one, and 64 threads bring
-// it where step 3 has 256. Half of each Toeplitz matrix multiplies by zero on top of that.
+// it where step 3 has 256. 12 of the 32 entries of each Toeplitz matrix are zeros on top of that.
 //
 // A zero times an infinity or NaN is NaN, so a non-finite input also spoils neighbours that the
 // convolution would not touch. Finite inputs are exact up to the order of summation.
