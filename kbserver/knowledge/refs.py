@@ -13,8 +13,8 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][\w.:#/-]*", re.ASCII)
 
 
 def is_plain(ref: str) -> bool:
-    """True when a ref consists of harmless characters and holds no step upward."""
-    return len(ref) <= MAX_REF and bool(_PLAIN.fullmatch(ref)) and ".." not in ref
+    """True when a ref consists of harmless characters and holds no step upward and no address."""
+    return len(ref) <= MAX_REF and bool(_PLAIN.fullmatch(ref)) and ".." not in ref and "//" not in ref
 
 
 def unresolved(ref: str, known: Iterable[str], what: str = "ref") -> UnresolvedRef:
@@ -27,8 +27,9 @@ def unresolved(ref: str, known: Iterable[str], what: str = "ref") -> UnresolvedR
 
 
 def near_refs(ref: str, known: Iterable[str], count: int = 4) -> list[str]:
-    """Return the known refs most like `ref`, the best first: by their last part, then as a whole."""
+    """Return the known refs most like `ref`, the best first: those it begins, by their last part, as a whole."""
     known = sorted(set(known))
+    begun = [one for one in known if one.startswith(ref)]
     tails: dict[str, list[str]] = {}
     for one in known:
         tails.setdefault(_tail(one), []).append(one)
@@ -36,7 +37,7 @@ def near_refs(ref: str, known: Iterable[str], count: int = 4) -> list[str]:
     whole = difflib.get_close_matches(ref.lower(), known, n=count, cutoff=0.6)
     found = [one for tail in by_tail for one in tails[tail]]
     found.sort(key=lambda one: -difflib.SequenceMatcher(None, ref.lower(), one.lower()).ratio())
-    return list(dict.fromkeys([*found[:count], *whole]))[:count]
+    return list(dict.fromkeys([*begun[:count], *found[:count], *whole]))[:count]
 
 
 def _tail(ref: str) -> str:

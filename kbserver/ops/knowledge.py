@@ -175,7 +175,9 @@ def _hints(found: Found, index: SearchIndex, target: str | None, kind: str | Non
 
 @operation(name="read", command="read", title="Read what a ref names", toolset="knowledge")
 def read(
-    ref: Annotated[str, Arg("document path, document.md#section, fact:..., lesson:... or build:...", positional=True)],
+    ref: Annotated[
+        str, Arg("document path, document.md#section, fact:..., kernel:..., lesson:..., build:...", positional=True)
+    ],
     max_tokens: Annotated[int, Arg("most tokens of text to return (a token counts as 4 characters)")] = 1500,
 ) -> Reading:
     """Read what a ref names: a document, a section (`document.md#section`), a fact, kernel, lesson or build. Refs come

@@ -98,6 +98,16 @@ def _open_entry(ref: str) -> Opened:
     return Opened(ref, entry.title, (Piece(ref, entry.text, entry.sources),))
 
 
+def _open_kernel(ref: str) -> Opened:
+    from kbserver.runs.task import find_kernel
+
+    entry = find_entry(ref)
+    task, variant = find_kernel(ref.removeprefix("kernel:"))
+    source = task.source(variant).read_text("utf-8").rstrip()
+    pieces = (Piece(ref, entry.text, entry.sources), Piece(ref, f"```cpp\n{source}\n```", ()))
+    return Opened(ref, entry.title, pieces)
+
+
 def _open_lesson(ref: str) -> Opened:
     from kbserver.journal.lessons import all_lessons, entry, find_lesson, shelf
 
@@ -118,7 +128,7 @@ def _open_build(ref: str) -> Opened:
 
 OPENERS: dict[str, Callable[[str], Opened]] = {
     "fact": _open_entry,
-    "kernel": _open_entry,
+    "kernel": _open_kernel,
     "lesson": _open_lesson,
     "build": _open_build,
 }

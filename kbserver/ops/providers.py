@@ -6,7 +6,9 @@ To make another part searchable, add its provider to `PROVIDERS`; `kb read` then
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kbserver.core.errors import ContentError
 from kbserver.core.paths import current_roots
@@ -15,6 +17,9 @@ from kbserver.knowledge.freshness import files_under
 from kbserver.knowledge.library import DOCUMENT_FOLDER
 from kbserver.knowledge.refs import unresolved
 from kbserver.ops.documents import library
+
+if TYPE_CHECKING:
+    from kbserver.runs.task import Task, Variant
 
 # Documents
 
@@ -74,6 +79,57 @@ def _fact_entries(problems: list[str]) -> list[Entry]:
     ]
 
 
+# Kernels
+
+
+def _kernel_files() -> Iterator[Path]:
+    content = current_roots().content
+    for folder in ("kernels", "reference_kernels"):
+        yield from files_under(content / folder, ".yaml", ".hip")
+
+
+def _kernel_entries(problems: list[str]) -> list[Entry]:
+    from kbserver.core.sources import cite
+    from kbserver.runs.task import tasks
+
+    entries = []
+    for task in tasks().values():
+        for variant in task.variants:
+            source = task.source(variant).read_text("utf-8")
+            published = variant.published
+            entries.append(
+                Entry(
+                    ref=f"kernel:{variant.name}",
+                    title=f"{variant.name}: {task.title}",
+                    kind="kernel",
+                    text=f"{leading_comment(source)}\n\n{_kernel_figures(task, variant)}",
+                    arch=variant.arches,
+                    sources=(cite(published.source, published.locator),) if published else (),
+                )
+            )
+    return entries
+
+
+def leading_comment(source: str) -> str:
+    """Return the comment lines at the top of a kernel source: what it does, in its author's words."""
+    lines = takewhile(lambda line: line.startswith("//"), source.splitlines())
+    return "\n".join(line.removeprefix("//").removeprefix(" ") for line in lines)
+
+
+def _kernel_figures(task: Task, variant: Variant) -> str:
+    """Return how a variant is launched, and what was published for it (shape, target and figures)."""
+    layout = ", ".join(f"{name} {axes}" for name, axes in variant.layout.items())
+    lines = [
+        f"Task {task.name}, shapes {', '.join(task.shapes)}; layout: {layout}; workgroup of {variant.workgroup};"
+        f" targets {', '.join(variant.arches)}."
+    ]
+    if variant.published:
+        known = variant.published.model_dump(exclude_none=True, exclude={"source", "locator", "arch", "not_reproduced"})
+        figures = ", ".join(f"{name} {value}" for name, value in known.items() if not isinstance(value, dict))
+        lines.append(f"Published for {variant.published.arch}, shape {task.published_shape}: {figures}.")
+    return "\n".join(lines)
+
+
 # Lessons
 
 
@@ -105,6 +161,7 @@ def _lesson_entries(problems: list[str]) -> list[Entry]:
 PROVIDERS = (
     Provider("documents", _document_files, _document_entries),
     Provider("facts", _fact_files, _fact_entries),
+    Provider("kernels", _kernel_files, _kernel_entries),
     Provider("lessons", _lesson_files, _lesson_entries),
 )
 

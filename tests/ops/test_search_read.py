@@ -1,0 +1,210 @@
+"""`read` and `knowledge_map`: every ref opens, nothing else does, texts are cut where asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kbserver.core.errors import ContentError, UnknownName, UnresolvedRef, UsageError
+from kbserver.core.paths import Roots, use_roots
+from kbserver.ops import knowledge_map, read, search
+from kbserver.ops.documents import check_content
+from kbserver.render import render, render_plain
+from tests.ops.search_content import make_roots
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Roots]:
+    with use_roots(make_roots(tmp_path / "content")) as roots:
+        yield roots
+
+
+def test_a_section_is_read_with_values_sources_and_what_follows(small: Roots) -> None:
+    result = read("gpu_arch/lds.md#size")
+    assert result.text == (
+        "## Size\n\nOn gfx950 a workgroup may use 160 KiB [vendor-isa, table 3].\n\n"
+        "### Granule\n\nAllocations are rounded up [lab-2024]."
+    )
+    assert {(s.id, s.locator) for s in result.sources} == {("vendor-isa", "table 3"), ("lab-2024", None)}
+    assert (result.title, result.next_ref, result.truncated) == ("LDS > Size", "gpu_arch/lds.md#conflicts", False)
+    assert result.total_chars == len(result.text)
+
+
+def test_following_next_ref_reads_every_section_of_every_document(small: Roots) -> None:
+    ref: str | None = "gpu_arch/lds.md#lds"
+    visited = []
+    while ref:
+        visited.append(ref)
+        ref = read(ref).next_ref
+    assert visited == [
+        "gpu_arch/lds.md#lds",
+        "gpu_arch/lds.md#size",
+        "gpu_arch/lds.md#conflicts",
+        "gpu_arch/barriers.md",
+    ]
+
+
+def test_a_document_is_cut_between_sections(small: Roots) -> None:
+    result = read("gpu_arch/lds.md", max_tokens=30)
+    assert result.text.startswith("# LDS\n\nShared memory of a workgroup.")
+    assert "Granule" not in result.text
+    assert result.truncated
+    assert result.next_ref == "gpu_arch/lds.md#granule"
+    assert result.total_chars > 30 * 4
+
+
+def test_one_long_section_is_cut_between_lines_and_its_fence_closed(tmp_path: Path) -> None:
+    body = "\n".join(f"line {number}" for number in range(500))
+    with use_roots(make_roots(tmp_path, long=f"# Long\n\n```sh\n{body}\n```\n")):
+        result = read("gpu_arch/long.md#long", max_tokens=100)
+    assert result.truncated
+    assert len(result.text) <= 400 + 4
+    assert result.text.endswith("\n```")
+    assert result.text.splitlines()[-2].startswith("line ")
+
+
+def test_a_fact_is_read_with_its_source(small: Roots) -> None:
+    result = read("fact:gfx950.lds.bytes_per_workgroup")
+    assert "160 KiB" in result.text
+    assert [(s.id, s.locator) for s in result.sources] == [("vendor-isa", "table 3")]
+
+
+@pytest.mark.parametrize(
+    ("ref", "near"),
+    [
+        ("gpu_arch/ldss.md", "gpu_arch/lds.md"),
+        ("gpu_arch/lds.md#sizes", "gpu_arch/lds.md#size"),
+        ("fact:gfx950.lds.byte_per_workgroup", "fact:gfx950.lds.bytes_per_workgroup"),
+    ],
+)
+def test_a_wrong_ref_names_near_ones(small: Roots, ref: str, near: str) -> None:
+    with pytest.raises(UnresolvedRef) as caught:
+        read(ref)
+    assert caught.value.details["near"][0] == near
+
+
+@pytest.mark.parametrize(
+    "ref", ["lesson:9999", "lesson:x", "kernel:none", "build:0000", "nonsense:1", "isa:gfx950/v_add"]
+)
+def test_a_ref_of_another_kind_that_does_not_exist_is_unresolved(small: Roots, ref: str) -> None:
+    with pytest.raises(UnresolvedRef):
+        read(ref)
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        "",
+        "/",
+        "..",
+        "../outside.md",
+        "gpu_arch/../../outside.md",
+        "gpu_arch/%2e%2e/%2e%2e/outside.md",
+        "..%2F..%2Foutside.md",
+        "..%252Foutside.md",
+        "..\\outside.md",
+        "..%5coutside.md",
+        "/etc/passwd",
+        "//etc/passwd",
+        "file:///etc/passwd",
+        "gpu_arch/lds.md\x00",
+        "gpu_arch/",
+        "pyproject.toml",
+        "index.yaml",
+        "gpu_arch/facts/lds.yaml",
+        "C:\\outside.md",
+        "lesson:../../outside",
+        "build:../../outside",
+        "fact:../outside",
+        "x" * 100_000,
+    ],
+)
+def test_what_is_no_document_is_refused_without_repeating_a_path_that_leads_outside(small: Roots, ref: str) -> None:
+    (small.content.parent / "outside.md").write_text("# Secret\n", "utf-8")
+    with pytest.raises((UnresolvedRef, UsageError)) as caught:
+        read(ref)
+    shown = caught.value.one_line()
+    assert "Secret" not in shown
+    assert "outside" not in shown
+    assert "passwd" not in shown
+    assert len(shown) < 500
+
+
+def test_a_document_that_is_a_link_out_of_the_content_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "outside.md").write_text("# Secret\n", "utf-8")
+    roots = make_roots(tmp_path / "content", linked="# Linked\n")
+    path = roots.content / "gpu_arch" / "linked.md"
+    path.unlink()
+    path.symlink_to(tmp_path / "outside.md")
+    with use_roots(roots), pytest.raises(ContentError) as caught:
+        read("gpu_arch/linked.md")
+    assert "outside" not in caught.value.one_line()
+    with use_roots(roots):
+        assert search("secret").hits == []
+
+
+def test_reading_no_tokens_is_refused(small: Roots) -> None:
+    with pytest.raises(UsageError, match="at least 1"):
+        read("gpu_arch/lds.md", max_tokens=0)
+
+
+def test_the_map_lists_documents_and_a_topic_lists_sections(small: Roots) -> None:
+    whole = knowledge_map()
+    assert [(topic.id, topic.refs) for topic in whole.topics] == [
+        ("memory", ["gpu_arch/lds.md"]),
+        ("waits", ["gpu_arch/barriers.md"]),
+    ]
+    assert whole.reading_paths[0].steps == ["gpu_arch/lds.md#size", "fact:gfx950.lds.bytes_per_workgroup"]
+    (topic,) = knowledge_map("memory").topics
+    assert topic.refs == [
+        "gpu_arch/lds.md",
+        "gpu_arch/lds.md#size",
+        "gpu_arch/lds.md#granule",
+        "gpu_arch/lds.md#conflicts",
+    ]
+
+
+def test_an_unknown_topic_names_the_known_ones(small: Roots) -> None:
+    with pytest.raises(UnknownName) as caught:
+        knowledge_map("memori")
+    assert "memory" in (caught.value.hint or "")
+
+
+def test_content_problems_are_listed_with_file_and_line(tmp_path: Path) -> None:
+    with use_roots(make_roots(tmp_path, bad="# Bad\n\n[x](lds.md#none)\n\n[no-such-source]\n")):
+        assert [fault.where for fault in check_content()] == ["gpu_arch/bad.md:5"]
+    (tmp_path / "gpu_arch" / "bad.md").write_text("# Bad\n\n[x](lds.md#none)\n", "utf-8")
+    with use_roots(make_roots(tmp_path, bad="# Bad\n\n[x](lds.md#none)\n")):
+        assert [(fault.where, fault.message) for fault in check_content()] == [
+            ("gpu_arch/bad.md:3", "no section 'none' in gpu_arch/lds.md")
+        ]
+
+
+def test_a_reading_path_that_leads_nowhere_is_a_content_problem(small: Roots) -> None:
+    index = small.content / "index.yaml"
+    index.write_text(index.read_text("utf-8").replace("lds.md#size", "lds.md#seize"), "utf-8")
+    (fault,) = check_content()
+    assert "reading path first: gpu_arch/lds.md#seize" in fault.message
+
+
+# The checkout's own content.
+
+
+def test_the_whole_map_costs_less_than_1500_tokens() -> None:
+    assert len(render_plain(render(knowledge_map()))) / 4 < 1500
+
+
+def test_the_content_of_this_checkout_has_no_problems() -> None:
+    assert [f"{fault.where}: {fault.message}" for fault in check_content()] == []
+
+
+def test_every_ref_of_the_map_and_of_the_index_opens() -> None:
+    from kbserver.ops.corpus import search_index
+
+    for topic in knowledge_map().topics:
+        for ref in knowledge_map(topic.id).topics[0].refs:
+            assert read(ref).text
+    for row in search_index().rows:
+        assert read(row.ref).ref == row.ref
