@@ -93,17 +93,6 @@ def next_free_id(roots: Roots) -> str:
     return str(max([FIRST_WORKSPACE_ID - 1, *(int(match[1]) for match in taken if match)]) + 1)
 
 
-def file_states(roots: Roots) -> list[tuple[str, int, int]]:
-    """Return (path, modification time in ns, bytes) of every file that a shelf is made from."""
-    states = []
-    for folder, _ in folders(roots):
-        for name in _names(folder):
-            if name.endswith((".md", RETRACTION_SUFFIX)):
-                state = os.lstat(folder / name)
-                states.append((str(folder / name), state.st_mtime_ns, state.st_size))
-    return states
-
-
 def _names(folder: Path) -> list[str]:
     try:
         return sorted(os.listdir(folder))

@@ -6,7 +6,6 @@ goes to `lessons/` of the workspace. Any number of threads and processes may wri
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from kbserver.core.model import Record, SourceRef
 from kbserver.core.paths import Roots, current_roots
 from kbserver.core.sources import cite
 from kbserver.core.store import locked, write_atomic
-from kbserver.journal.files import LOCK_FILE, RETRACTION_SUFFIX, Shelf, Stored, file_states, load_shelf, next_free_id
+from kbserver.journal.files import LOCK_FILE, RETRACTION_SUFFIX, Shelf, Stored, load_shelf, next_free_id
 from kbserver.journal.lesson import (
     MAX_BODY_BYTES,
     MAX_REASON_CHARS,
@@ -75,12 +74,6 @@ def _cited(ref: str) -> SourceRef | None:
         return cite(found["id"], found["locator"])
     except UnknownName:
         return SourceRef(id=found["id"], title="a source that is not listed here", locator=found["locator"])
-
-
-def fingerprint() -> str:
-    """Return a short text that changes when any lesson file is added, removed or written; reads no content."""
-    states = "\n".join(map(repr, file_states(current_roots())))
-    return hashlib.sha256(states.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def shelf() -> Shelf:

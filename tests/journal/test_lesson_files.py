@@ -9,7 +9,7 @@ import pytest
 
 from kbserver.core.errors import ContentError, UnknownName
 from kbserver.core.paths import Roots, use_roots
-from kbserver.journal.lessons import Draft, add_lesson, all_lessons, find_lesson, fingerprint, retract_lesson, shelf
+from kbserver.journal.lessons import Draft, add_lesson, all_lessons, find_lesson, retract_lesson, shelf
 
 
 def add(title: str, body: str = "body") -> str:
@@ -173,15 +173,6 @@ def test_an_unknown_lesson_is_refused_with_near_ids(small: Roots, text: str) -> 
 @pytest.mark.parametrize("text", ["1", "0001", "lesson:0001", " 0001 "])
 def test_an_id_may_be_written_short_or_as_a_ref(small: Roots, text: str) -> None:
     assert find_lesson(text).lesson.id == "0001"
-
-
-def test_the_fingerprint_changes_with_every_write_and_only_then(small: Roots) -> None:
-    seen = [fingerprint()]
-    assert fingerprint() == seen[0]
-    for change in (lambda: add("one"), lambda: retract_lesson("1001", "x"), lambda: retract_lesson("0001", "x")):
-        change()
-        seen.append(fingerprint())
-    assert len(set(seen)) == 4
 
 
 def test_an_edit_by_hand_is_seen_at_once(small: Roots) -> None:
