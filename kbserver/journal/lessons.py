@@ -123,7 +123,9 @@ class Draft:
         clean = {
             "title": checked_text("title", self.title, max_chars=MAX_TITLE_CHARS),
             "body": checked_text("body", self.body, max_bytes=MAX_BODY_BYTES).strip("\n"),
-            "toolchain": self.toolchain and checked_text("toolchain", self.toolchain, max_chars=MAX_TITLE_CHARS),
+            "toolchain": checked_text("toolchain", self.toolchain, max_chars=MAX_TITLE_CHARS)
+            if self.toolchain
+            else None,
             **{name: checked_items(name, getattr(self, name)) for name in ("arch", "kernels", "evidence")},
         }
         for name, value in clean.items():
