@@ -88,8 +88,10 @@ def assembles(text: str, arch: str, folder: Path) -> str:
     source = folder / "kernel.s"
     source.write_text(text, "utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "ziglang", "clang", "-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}", "-c", str(source)]
-        + ["-o", str(folder / "kernel.o")],
+        [
+            *(sys.executable, "-m", "ziglang", "clang", "-target", "amdgcn-amd-amdhsa", f"-mcpu={arch}"),
+            *("-c", str(source), "-o", str(folder / "kernel.o")),
+        ],
         capture_output=True,
         text=True,
         timeout=120,
