@@ -120,7 +120,6 @@ class Draft:
     supersedes: str | None = None
 
     def __post_init__(self) -> None:
-        toolchain = self.toolchain or None
         clean = {
             "title": checked_text("title", self.title, max_chars=MAX_TITLE_CHARS),
             "body": checked_text("body", self.body, max_bytes=MAX_BODY_BYTES).strip("\n"),
