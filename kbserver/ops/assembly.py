@@ -106,8 +106,7 @@ def inspect_assembly(
 
 
 def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build, str]:
-    from kbserver.core.targets import targets
-    from kbserver.ops.compile import build_origin, find_origin
+    from kbserver.ops.compile import build_origin, find_origin, resolve_target
     from kbserver.toolchain.build import load_build
     from kbserver.toolchain.cache import BUILD_ID
 
@@ -116,16 +115,16 @@ def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build,
     plain = (build or "").strip().removeprefix("build:")
     if build is not None and (BUILD_ID.fullmatch(plain) or build.strip().startswith("build:")):
         built = load_build(plain)
-        if arch is not None and targets().resolve(arch)[0] != built.arch:
+        if arch is not None and resolve_target(arch)[0] != built.arch:
             raise UsageError(
                 f"build:{plain} was made for {built.arch}, not for {arch[:40]}",
                 where="arch",
                 hint="leave arch out, or compile the kernel for that target",
             )
         return built, "the build"
-    target, decided_by = targets().resolve(arch or "gfx950")
+    target, decided_by = resolve_target(arch)
     origin = find_origin(name=None if build is None else plain, path=path, source=None)
-    return build_origin(origin, target), decided_by if arch else "default"
+    return build_origin(origin, target), decided_by
 
 
 def _functions(program: Program, kernel: str | None) -> list[Function]:

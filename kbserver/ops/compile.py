@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kbserver.toolchain.build import Build
     from kbserver.toolchain.sources import Snapshot
 
+DEFAULT_ARCH = "gfx950"
 MAX_KERNELS = 50
 TOP_MNEMONICS = 12
 LIMITER_FIELDS = {
@@ -56,8 +57,8 @@ def compile_kernel(
     path: Annotated[str | None, Arg("A kernel source file; quoted includes inside its folder are found.")] = None,
     source: Annotated[str | None, Arg("The kernel source as text.")] = None,
     arch: Annotated[
-        str, Arg("Target, generation or product: gfx90a, gfx942, gfx950, MI300X, ...", flags=("--arch", "-a"))
-    ] = "gfx950",
+        str | None, Arg("Target or product: gfx90a, gfx942, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
+    ] = None,
     defines: Annotated[
         dict[str, str] | None,
         Arg("Macros: NAME=VALUE, or NAME for 1; repeat for more.", flags=("-D", "--define"), metavar="NAME=VALUE"),
@@ -83,7 +84,7 @@ def compile_kernel(
 
     if workgroup is not None and not 1 <= workgroup <= 1024:
         raise UsageError("a workgroup has 1 to 1,024 work-items", where="workgroup")
-    target, decided_by = _target(arch)
+    target, decided_by = resolve_target(arch)
     origin = find_origin(name=name, path=path, source=source, shape=shape)
     built = build_origin(origin, target, defines=defines, flags=flags, compiler=compiler)
     program = parse_assembly(built.assembly_text)
@@ -167,10 +168,11 @@ def build_origin(
     return build(origin.snapshot, target, defines=own | (defines or {}), flags=flags or (), compiler=compiler)
 
 
-def _target(arch: str) -> tuple[str, str]:
+def resolve_target(arch: str | None) -> tuple[str, str]:
+    """Return (gfx target, how that was decided) of an argument. Raises UnknownName."""
     from kbserver.core.targets import targets
 
-    return targets().resolve(arch)
+    return targets().resolve(arch) if arch is not None else (DEFAULT_ARCH, "default")
 
 
 def _kernel_report(function: Function, target: str, launched: int | None) -> tuple[KernelReport, list[Finding]]:

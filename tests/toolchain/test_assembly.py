@@ -117,8 +117,9 @@ def test_disassembly_is_read_by_the_same_grammar() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "\n\n", "not assembly at all", "\ufeff; only a comment", ".amdgpu_metadata\n---\n- [", "label:", "\x00\x01\x02",
-     ".file 1\n.loc 9 9\n.set\n.type\n.size\n.amdhsa_kernel\n.amdgcn_target", "v_add_f32 v0, v1, v2", ".amdgpu_metadata\n"],
+    ["", "\n\n", "not assembly at all", "\ufeff; only a comment", ".amdgpu_metadata\n---\n- [", "label:",
+     "\x00\x01\x02", ".file 1\n.loc 9 9\n.set\n.type\n.size\n.amdhsa_kernel\n.amdgcn_target",
+     "v_add_f32 v0, v1, v2", ".amdgpu_metadata\n"],
 )  # fmt: skip
 def test_odd_text_never_fails_the_parse(text: str) -> None:
     assert parse_assembly(text).kernels == ()

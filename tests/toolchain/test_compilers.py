@@ -105,10 +105,12 @@ def test_a_kind_that_is_not_there_is_an_error(empty_machine: Path) -> None:
         find_compiler("ziglang")
 
 
-def test_the_identity_depends_on_the_program_not_on_its_place(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_identity_depends_on_the_program_not_on_its_place(
+    empty_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     identities = []
-    for folder, version in (("a", "clang version 22.1.0"), ("b", "clang version 22.1.0"), ("c", "clang version 22.1.1")):
-        monkeypatch.setenv("KB_COMPILER", str(fake(empty_machine / folder / "clang", version)))
+    for folder, version in (("a", "22.1.0"), ("b", "22.1.0"), ("c", "22.1.1")):
+        monkeypatch.setenv("KB_COMPILER", str(fake(empty_machine / folder / "clang", f"clang version {version}")))
         identities.append(find_compiler().identity)
     assert identities[0] == identities[1] != identities[2]
 

@@ -16,9 +16,10 @@ REFUSED = [
     "-include", "-includefile", "-I/etc", "-isystem", "-o", "-oout", "-fplugin=x.so", "-fpass-plugin=x.so", "@file",
     "-Xclang", "-load", "-B/tmp", "-specs=x", "--sysroot=/", "-Wl,-rpath", "-Wa,-I/", "-Wp,-MD,x", "-save-temps",
     "-fsave-optimization-record", "-fprofile-use=/etc/passwd", "-fdump-record-layouts", "-ffile-prefix-map=a=b",
-    "-mcpu=gfx942", "--offload-arch=gfx942", "-march=native", "-target", "-x", "-S", "-c", "-E", "-v", "a.hip", "/etc/passwd",
-    "", "-", "--config=x", "-fmodule-file=x", "-fsanitize-blacklist=x", "-D", "-D1X=2", "-DX=a\nb", "-std=c11", "-mllvm",
-    "-foptimization-record-file=x", "-ftime-trace=/tmp/x", "-working-directory=/", "-O2 -o x", "-fuse-ld=/tmp/x",
+    "-mcpu=gfx942", "--offload-arch=gfx942", "-march=native", "-target", "-x", "-S", "-c", "-E", "-v", "a.hip",
+    "/etc/passwd", "", "-", "--config=x", "-fmodule-file=x", "-fsanitize-blacklist=x", "-D", "-D1X=2", "-DX=a\nb",
+    "-std=c11", "-mllvm", "-foptimization-record-file=x", "-ftime-trace=/tmp/x", "-working-directory=/",
+    "-O2 -o x", "-fuse-ld=/tmp/x",
 ]  # fmt: skip
 
 
@@ -39,7 +40,9 @@ def test_options_of_the_back_end_pass_in_both_spellings() -> None:
     assert checked_flags(["-mllvm -unroll-threshold=300"]) == ("-mllvm", "-unroll-threshold=300")
 
 
-@pytest.mark.parametrize("option", ["-load=x.so", "-info-output-file=/tmp/x", "-stats-json", "-print-after-all", "-time-passes"])
+@pytest.mark.parametrize(
+    "option", ["-load=x.so", "-info-output-file=/tmp/x", "-stats-json", "-print-after-all", "-time-passes"]
+)
 def test_back_end_options_that_load_or_write_are_refused(option: str) -> None:
     with pytest.raises(UsageError):
         checked_flags(["-mllvm", option])

@@ -49,6 +49,7 @@ def test_symbolic_figures_are_unknown_not_a_crash(shared_data: Path) -> None:
 
 
 def test_a_kernel_without_figures_has_unknown_ones() -> None:
-    text = ".type k,@function\nk:\n s_endpgm\n.size k, 4\n; NumVgprs: k.num_vgpr\n.amdhsa_kernel k\n.end_amdhsa_kernel\n"
+    text = ".type k,@function\nk:\n s_endpgm\n.size k, 4\n; NumVgprs: k.num_vgpr\n"
+    text += ".amdhsa_kernel k\n.end_amdhsa_kernel\n"
     figures = kernel_resources(parse_assembly(text).kernels[0])
     assert figures.vgprs is None and figures.lds_bytes is None and figures.dynamic_stack is None
