@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
@@ -100,9 +100,6 @@ class FactTable:
     @property
     def keys(self) -> list[str]:
         return list(self._by_key)
-
-    def select(self, ids: Iterable[str]) -> list[Fact]:
-        return [self.get(one) for one in ids]
 
     def __contains__(self, fact_id: object) -> bool:
         return fact_id in self._facts

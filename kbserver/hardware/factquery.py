@@ -23,7 +23,7 @@ NEAR_BEST = 0.85
 """Keys that match nearly as well as the best one are answers too."""
 STOP_WORDS = frozenset((
     "a", "an", "and", "amd", "any", "are", "at", "be", "can", "card", "chip", "do", "does", "doe", "each",
-    "figure", "for", "from", "get", "gpu", "gpus", "hardware", "have", "how", "i", "in", "instinct", "is", "it",
+    "figure", "for", "from", "get", "gpu", "gpus", "hardware", "has", "have", "how", "i", "in", "instinct", "is", "it",
     "its", "kernel", "large", "many", "maximum", "max", "me", "most", "much", "my", "number", "of", "on", "one",
     "or", "per", "please", "show", "tell", "than", "that", "the", "there", "to", "use", "value", "what",
     "which", "with", "you",
@@ -174,14 +174,15 @@ def _vocabulary(table: FactTable) -> tuple[_Key, ...]:
         phrases = [_words(alias) for alias in facts[0].aliases]
         words = {word for fact in facts for word in _words(fact.name)} | set(_words(key.replace("_", " ")))
         words |= {key.rpartition(".")[2], *(word for phrase in phrases for word in phrase)}
+        if isinstance(facts[0].value, dict):
+            words.update(*(_words(str(part)) for part in facts[0].value))
         entries.append(_Key(key, tuple(_content(phrase) for phrase in phrases), frozenset(words)))
     return tuple(entries)
 
 
 def _content(words: Iterable[str]) -> frozenset[str]:
-    """Return the words that say something; all of them when none does."""
-    words = list(words)
-    return frozenset(word for word in words if word not in STOP_WORDS) or frozenset(words)
+    """Return the words that say something."""
+    return frozenset(words) - STOP_WORDS
 
 
 def match_keys(table: FactTable, words: Sequence[str]) -> list[str]:
