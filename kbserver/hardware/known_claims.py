@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from pydantic import ValidationError
+
 from kbserver.core.errors import ContentError, KbError
 from kbserver.core.model import Record, SourceRef
 from kbserver.core.paths import current_roots
@@ -52,7 +54,10 @@ def _claim(claim_id: str, entry: Any, facts: FactTable) -> KnownClaim:
             finding=entry["finding"],
             said_by=tuple(cite(one["id"], one.get("locator")) for one in entry["said_by"]),
         )
-    except (KeyError, TypeError, AttributeError, ValueError, KbError) as error:
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ContentError(f"claim {claim_id}: {first['loc'][0]}: {first['msg']}", where=CLAIMS_FILE) from None
+    except (KeyError, TypeError, AttributeError, KbError) as error:
         reason = error.message if isinstance(error, KbError) else repr(error)
         raise ContentError(f"claim {claim_id}: {reason}", where=CLAIMS_FILE) from None
     if claim.verdict not in VERDICTS or not claim.facts or not claim.said_by:

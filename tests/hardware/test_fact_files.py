@@ -191,7 +191,7 @@ CLAIM = """claims:
     claim: gfx950 has 32 LDS banks
     verdict: contradicted
     facts: [gfx950.lds.banks]
-    finding: 64.
+    finding: It has 64.
     said_by: [{id: paper}]
 """
 
@@ -214,7 +214,8 @@ def test_a_known_claim_carries_the_facts_that_decide_it(root: Path) -> None:
         ("gfx950.lds.banks", "gfx950.lds.bunks", "unknown fact"),
         ("verdict: contradicted", "verdict: nonsense", "a verdict"),
         ("said_by: [{id: paper}]", "said_by: [{id: blog}]", "unknown source"),
-        ("    finding: 64.\n", "", "finding"),
+        ("    finding: It has 64.\n", "", "finding"),
+        ("finding: It has 64.", "finding: 64.", "finding: Input should be a valid string"),
         ("facts: [gfx950.lds.banks]", "facts: []", "it needs facts"),
     ],
 )
