@@ -17,9 +17,11 @@ from kbserver.knowledge.tokens import Tokenizer
 
 TITLE_WEIGHT = 3
 HEADINGS_WEIGHT = 1
-TAGS_WEIGHT = 2
+TAGS_WEIGHT = 1
 """Fields weigh by repetition: a word of the title counts as three of the body, in the one length-normalised BM25
 document. Separate indexes for each field would need a query-time sum of scores whose idf differ by field."""
+KIND_WEIGHTS = {"fact": 0.9}
+"""A fact is one figure with siblings of near equal words; where a section answers too, it explains more."""
 WRONG_ARCH = 0.3
 """Factor on entries of another target than the query names: kept, because a comparison may be what helps."""
 PER_GROUP = 2
@@ -192,4 +194,5 @@ class SearchIndex:
 def _factor(row: Row, arch: str | None, kind: str | None, named: tuple[str, ...]) -> float:
     if (kind and row.kind != kind) or (arch and row.arch and arch not in row.arch):
         return 0.0
-    return WRONG_ARCH if named and row.arch and not set(row.arch) & set(named) else 1.0
+    weight = KIND_WEIGHTS.get(row.kind, 1.0)
+    return weight * WRONG_ARCH if named and row.arch and not set(row.arch) & set(named) else weight

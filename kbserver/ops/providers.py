@@ -29,6 +29,8 @@ def _document_files() -> Iterator[Path]:
 
 
 def _document_entries(problems: list[str]) -> list[Entry]:
+    # A document's tags stay out: repeated for each section they say nothing about which one answers, and measured
+    # worse at every weight.
     entries = []
     shelf = library()
     for path in shelf.index().documents:
@@ -45,7 +47,6 @@ def _document_entries(problems: list[str]) -> list[Entry]:
                 text=passage.text,
                 arch=document.arch,
                 headings=" > ".join(passage.path[:-1]),
-                tags=document.tags,
                 sources=passage.sources,
                 group=path,
             )
