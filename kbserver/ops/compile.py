@@ -228,6 +228,7 @@ def _occupancy(target: str, resources: object, workgroup: int | None) -> tuple[K
             limiter=found.limiter,
             limits={key: limit.waves_per_simd for key, limit in found.limits.items()},
             next_step=found.next_step,
+            explanation=list(found.explanation),
             facts=_limiter_facts(target, found.limiter),
         ),
         None,

@@ -91,17 +91,17 @@ def _remark_differs(kernel: KernelReport, _: Resources, __: str | None) -> list[
     occupancy, remark = kernel.occupancy, kernel.compiler_waves_per_simd
     if occupancy is None or remark is None or remark == occupancy.waves_per_simd:
         return []
-    why = "`kb occupancy` explains the model"
+    why = ""
     if kernel.workgroup_max is not None and occupancy.workgroup < kernel.workgroup_max:
         why = "the remark takes the best workgroup size of the declared range"
     elif occupancy.waves_per_simd != int(occupancy.waves_per_simd):
         why = "the waves do not spread evenly: ours is the average over the SIMDs, the remark a whole number"
+    gets = f"a launch of {occupancy.workgroup} work-items gets {occupancy.waves_per_simd:g} waves per SIMD"
     return [
         (
             "remark_differs",
             "info",
-            f"the compiler's remark says {remark} waves per SIMD, a launch of {occupancy.workgroup} work-items gets "
-            f"{occupancy.waves_per_simd:g}: {why}",
+            f"{gets}, the compiler's remark says {remark}: {why}" if why else f"{gets}. {occupancy.explanation[-1]}",
             f"workgroup_max {kernel.workgroup_max}, limiter {occupancy.limiter}",
         )
     ]

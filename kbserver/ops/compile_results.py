@@ -23,6 +23,8 @@ class KernelOccupancy(Record):
     limits: dict[str, int | float | None]
     """Resource -> waves per SIMD; null when the kernel does not use it."""
     next_step: str
+    explanation: list[str]
+    """The arithmetic, one line a resource; the last line is about the compiler's remark."""
     facts: list[str]
     """Refs of the facts behind the limiter; `kb occupancy` cites all."""
 
