@@ -1,0 +1,129 @@
+"""The documents themselves: every reference resolves, every figure has a source, nothing is too long to be a hit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kbserver.knowledge.library import Library
+from kbserver.knowledge.sections import Parsed, parse_markdown
+from kbserver.ops.documents import library
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (ROOT / "gpu_arch").rglob("*.md")
+    if path.parent.name not in ("facts", "isa", "rocminfo")
+)
+
+MAX_SECTION_WORDS = 400
+MAX_LINES = 300
+MAX_MAP_CHARACTERS = 6000
+
+FIGURE = re.compile(
+    r"(?<![\w.])\d[\d.,]*\s?"
+    r"(?:KiB|MiB|GiB|KB|MB|GB|B|TB/s|GB/s|B/clk|[TP]FLOPS|GHz|MHz|ms|ns|microseconds|clocks|cycles|percent|%)(?![\w/])"
+)
+SOURCED = re.compile(r"\{fact:|\[[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+[,\]]|\[derived,")
+
+# Well-known wrong statements (pattern) and the words of which a section that mentions one must use one.
+WRONG_UNLESS_CALLED_SO = {
+    r"\b320 CUs\b": r"wrong",
+    r"\b512 MB\b.*(?:cache|MALL)|(?:cache|MALL).*\b512 MB\b": r"wrong|write a buffer",
+    r"MI350X.{0,40}\b64 KB\b": r"carry|wrong|refuted",
+    r"\b653(?:\.7)?\b": r"TF32",
+    r"--maxrregcount": r"not supported|unknown argument",
+    r"32-?byte.{0,20}loads?": r"not exist|no\b|two|contradicted",
+}
+
+
+@pytest.fixture
+def content() -> Library:
+    return library()
+
+
+def parsed(path: str) -> Parsed:
+    return parse_markdown((ROOT / path).read_text("utf-8"), path)
+
+
+def prose(text: str) -> str:
+    """The text without code."""
+    return re.sub(r"`[^`]*`", "", re.sub(r"```.*?```", "", text, flags=re.S))
+
+
+def test_there_are_documents_to_judge():
+    assert len(PAGES) >= 15
+
+
+def test_every_fact_source_link_and_topic_of_the_content_resolves(content: Library):
+    assert [f"{fault.where}: {fault.message}" for fault in content.faults()] == []
+
+
+def test_every_document_is_named_by_exactly_one_topic(content: Library):
+    named = content.index().documents
+    assert sorted(named) == PAGES
+    assert len(named) == len(set(named))
+
+
+def test_every_reading_path_names_refs_that_open(content: Library):
+    for path in content.index().reading_paths:
+        for step in path.steps:
+            document, _, anchor = step.partition("#")
+            if document.endswith(".md"):
+                loaded = content.document(document)
+                assert not anchor or loaded.position(anchor) is not None, step
+
+
+def test_the_map_stays_one_page(content: Library):
+    index = content.index()
+    size = sum(len(topic.id) + len(topic.title) + len(topic.summary) for topic in index.topics)
+    size += sum(len(name) for name in index.documents)
+    size += sum(len(path.title) + sum(len(step) for step in path.steps) for path in index.reading_paths)
+    assert size < MAX_MAP_CHARACTERS
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_document_has_title_tags_summary_and_a_readable_length(path: str):
+    page = parsed(path)
+    assert page.front["title"] == page.sections[0].title
+    assert page.front["tags"]
+    assert 15 <= len(page.sections[0].text.split()) <= 80, "one or two sentences under the title"
+    assert len(page.lines) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_section_is_short_enough_to_be_one_answer(path: str):
+    sizes = {section.id: len(section.text.split()) for section in parsed(path).sections}
+    assert {name: size for name, size in sizes.items() if size > MAX_SECTION_WORDS} == {}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_section_with_a_figure_says_where_it_comes_from(path: str):
+    unsourced = [
+        (section.id, FIGURE.findall(prose(section.text)))
+        for section in parsed(path).sections
+        if FIGURE.search(prose(section.text)) and not SOURCED.search(section.text)
+    ]
+    assert unsourced == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_popular_wrong_statements_appear_only_where_they_are_called_wrong(path: str):
+    for section in parsed(path).sections:
+        text = " ".join(section.text.split())
+        for wrong, called in WRONG_UNLESS_CALLED_SO.items():
+            if re.search(wrong, text, re.I):
+                assert re.search(called, text, re.I), f"{path}#{section.id} repeats {wrong!r}"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_document_names_no_machine_path_and_no_folder_of_its_making(path: str):
+    text = (ROOT / path).read_text("utf-8")
+    assert not re.search(r"/work/|/tmp/|\bseed\b|helper session", text)
+
+
+def test_the_rule_on_figures_can_fail():
+    assert FIGURE.search("a tile of 160 KiB") and not SOURCED.search("a tile of 160 KiB")
+    assert SOURCED.search("160 KiB [rocm-gpu-specs-7.13, LDS]") and SOURCED.search("{fact:gfx950.lds.bytes_per_cu}")
