@@ -67,10 +67,6 @@ class Fact(Record):
             parts.append(f"Contested: {units.full(one.value, one.unit)} ({said_by}). {one.reason}")
         return " ".join(parts)
 
-    @property
-    def tags(self) -> tuple[str, ...]:
-        return (*self.aliases, *self.key.replace("_", " ").split("."))
-
 
 class FactTable:
     """All facts by id, in the order of the files."""
