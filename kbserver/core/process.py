@@ -18,10 +18,13 @@ from kbserver.core.errors import OutputTooLarge, TimedOut, Unavailable
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one child: seconds of wall clock, bytes of address space, bytes of output and of any file written."""
+    """Limits of one child: seconds of wall clock, bytes of address space, bytes of output and of any file written.
+
+    memory_bytes None: not limited, for programs that reserve address space without using it, as GPU runtimes do.
+    """
 
     wall_s: float = 60.0
-    memory_bytes: int = 4 << 30
+    memory_bytes: int | None = 4 << 30
     output_bytes: int = 4 << 20
     file_bytes: int = 256 << 20
 
@@ -52,7 +55,8 @@ def run_limited(
     """
 
     def prepare() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+        if limits.memory_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_bytes, limits.file_bytes))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if preexec is not None:

@@ -69,8 +69,8 @@ def _lds_line(constants: Constants, kernel: Kernel) -> str:
         other = constants.lds_bytes // round_up(kernel.lds, granule)
         if other != groups:
             line += (
-                f" The granule is contested: {granule:,} B would give {other}"
-                f" ({constants.fact_id('lds_granule')} names both sources)."
+                f" A granule of {granule:,} B, as another source has it, would give {other}"
+                f" ({constants.fact_id('lds_granule')} says why it is not taken)."
             )
     return line
 

@@ -9,12 +9,13 @@ from kbserver.core.model import Record
 
 
 class Problem(Record):
-    """Something wrong or missing: a stable code, what it is, and what to do. `agents` are numbers in the text."""
+    """Something wrong or missing: a stable code, what it is, and what to do."""
 
     code: str
     message: str
     hint: str
-    agents: tuple[int, ...] = ()
+    gpus: tuple[int, ...] = ()
+    """Indices of the GPUs that it concerns; empty when it concerns the whole text."""
 
 
 @dataclass(frozen=True)

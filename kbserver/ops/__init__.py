@@ -2,18 +2,22 @@
 
 from kbserver.ops.assembly import inspect_assembly
 from kbserver.ops.compile import compile_kernel
+from kbserver.ops.device import device_info
 from kbserver.ops.facts import hardware_fact
 from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
+from kbserver.ops.occupancy import occupancy
 from kbserver.ops.registry import Arg, Operation, operation, operations
 
 __all__ = [
     "Arg",
     "Operation",
     "compile_kernel",
+    "device_info",
     "hardware_fact",
     "inspect_assembly",
     "knowledge_map",
+    "occupancy",
     "operation",
     "operations",
     "read",

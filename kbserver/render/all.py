@@ -1,7 +1,9 @@
 """Importing this registers every renderer; add yours here."""
 import kbserver.render.assembly
 import kbserver.render.compile
+import kbserver.render.device
 import kbserver.render.doctor
 import kbserver.render.facts
 import kbserver.render.knowledge
-import kbserver.render.lessons  # noqa: F401
+import kbserver.render.lessons
+import kbserver.render.occupancy  # noqa: F401
