@@ -1,0 +1,290 @@
+"""What the documents say about instructions and the compiler, proven with the assembler and clang of the pip package.
+
+One assembler run per target judges the whole table; one compile per target and flag set judges the code claims.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from tests.toolchain.clang import Compiled, compile_hip, needs_clang
+
+pytestmark = needs_clang
+
+ROOT = Path(__file__).resolve().parents[2]
+TARGETS = ("gfx90a", "gfx942", "gfx950")
+ALL, NONE = "gfx90a gfx942 gfx950", ""
+NEW, CDNA2, CDNA3, CDNA4 = "gfx942 gfx950", "gfx90a", "gfx942", "gfx950"
+
+GENERATIONS = "gpu_arch/general/generations.md"
+COALESCING = "gpu_arch/general/coalescing.md"
+LDS, LDS4 = "gpu_arch/general/lds.md", "gpu_arch/cdna4/lds.md"
+WAITS = "gpu_arch/general/waits-and-barriers.md"
+LANES = "gpu_arch/general/cross-lane.md"
+MFMA3, MFMA4 = "gpu_arch/cdna3/mfma.md", "gpu_arch/cdna4/mfma.md"
+FORMATS = "gpu_arch/general/numeric-formats.md"
+REGISTERS = "gpu_arch/general/registers-and-occupancy.md"
+
+# (document that says so, instruction, targets on which it assembles)
+INSTRUCTIONS = [
+    (GENERATIONS, "v_mac_f32 v0, v1, v2", CDNA2),
+    (GENERATIONS, "v_mad_f32 v0, v1, v2, v3", CDNA2),
+    (GENERATIONS, "v_fmac_f32 v0, v1, v2", ALL),
+    (GENERATIONS, "buffer_wbinvl1", CDNA2),
+    (GENERATIONS, "buffer_wbinvl1_vol", CDNA2),
+    (GENERATIONS, "buffer_invl2", CDNA2),
+    (GENERATIONS, "buffer_store_lds_dword s[0:3], 0 lds", CDNA2),
+    (GENERATIONS, "image_load v0, v[2:3], s[0:7] dmask:0x1", CDNA2),
+    (GENERATIONS, "image_sample v0, v[2:3], s[0:7], s[8:11] dmask:0x1", CDNA2),
+    (GENERATIONS, "v_bitop3_b32 v0, v1, v2, v3 bitop3:0x27", CDNA4),
+    (GENERATIONS, "v_prng_b32 v0, v1", CDNA4),
+    (GENERATIONS, "v_minimum3_f32 v0, v1, v2, v3", CDNA4),
+    (GENERATIONS, "v_dot2_f32_bf16 v0, v1, v2, v3", CDNA4),
+    (GENERATIONS, "buffer_atomic_pk_add_bf16 v0, v1, s[0:3], 0 offen", CDNA4),
+    (GENERATIONS, "v_mov_b64 v[0:1], v[2:3]", NEW),
+    (GENERATIONS, "v_div_f64 v[0:1], v[2:3], v[4:5]", NONE),
+    (GENERATIONS, "s_delay_alu instid0(VALU_DEP_1)", NONE),
+    (GENERATIONS, "global_prefetch_b8 v[0:1], off", NONE),
+    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off", ALL),
+    (COALESCING, "global_load_dwordx8 v[0:7], v[8:9], off", NONE),
+    (COALESCING, "s_load_dwordx16 s[0:15], s[16:17], 0", ALL),
+    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off glc slc", CDNA2),
+    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off sc0 sc1 nt", NEW),
+    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off offset:4096", NONE),
+    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off offset:-4096", ALL),
+    (COALESCING, "global_atomic_add_f64 v[0:1], v[2:3], off", ALL),
+    (COALESCING, "global_atomic_pk_add_bf16 v[0:1], v2, off", NEW),
+    (COALESCING, "global_atomic_fmax v[0:1], v2, off", NONE),
+    (LDS, "ds_read_b128 v[0:3], v4", ALL),
+    (LDS, "ds_read_b256 v[0:7], v8", NONE),
+    (LDS, "ds_load_b32 v0, v1", NONE),
+    (LDS, "ds_pk_add_bf16 v0, v1", NEW),
+    (LDS, "global_load_lds_dword v[0:1], off", NEW),
+    (LDS4, "ds_read_b64_tr_b16 v[0:1], v2", CDNA4),
+    (LDS4, "ds_read_b96_tr_b6 v[0:2], v4", CDNA4),
+    (LDS4, "global_load_lds_dwordx3 v[0:1], off", CDNA4),
+    (LDS4, "global_load_lds_dwordx4 v[0:1], off", CDNA4),
+    (WAITS, "s_waitcnt vmcnt(63)", ALL),
+    (WAITS, "s_waitcnt vmcnt(64)", NONE),
+    (WAITS, "s_waitcnt lgkmcnt(16)", NONE),
+    (WAITS, "s_waitcnt vscnt(0)", NONE),
+    (WAITS, "s_barrier_signal -1", NONE),
+    (WAITS, "s_barrier_wait -1", NONE),
+    (WAITS, "buffer_inv sc1", NEW),
+    (LANES, "v_permlane32_swap_b32 v0, v1", CDNA4),
+    (LANES, "v_permlane16_swap_b32 v0, v1", CDNA4),
+    (LANES, "v_permlane16_b32 v0, v1, s0, s1", NONE),
+    (LANES, "v_mov_b32_dpp v0, v1 row_bcast:31 row_mask:0xc bank_mask:0xf", ALL),
+    (LANES, "v_mov_b32_dpp v0, v1 row_share:1 row_mask:0xf bank_mask:0xf", NONE),
+    (MFMA3, "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], v[0:3]", NEW),
+    (MFMA3, "v_mfma_f32_16x16x16f16 v[0:3], v[4:5], v[6:7], v[0:3]", ALL),
+    (MFMA3, "v_mfma_f32_16x16x8bf16 v[0:3], v4, v6, v[0:3]", CDNA2),
+    (MFMA3, "v_mfma_f32_16x16x8_xf32 v[0:3], v[4:5], v[6:7], v[0:3]", CDNA3),
+    (MFMA4, "v_mfma_f32_16x16x32_bf16 v[0:3], v[4:7], v[8:11], v[0:3]", CDNA4),
+    (MFMA4, "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:7], v[8:11], v[0:3] cbsz:4 blgp:4", CDNA4),
+    (MFMA4, "v_mfma_f32_16x16x128_f8f6f4 v[0:3], v[4:7], v[8:11], v[0:3] cbsz:0 blgp:4", NONE),
+    (FORMATS, "v_cvt_pk_fp8_f32 v0, v1, v2", NEW),
+    (FORMATS, "v_cvt_sr_bf16_f32 v0, v1, v2", CDNA4),
+    (FORMATS, "v_cvt_sr_pk_bf16_f32 v0, v1, v2, v3", NONE),
+    (FORMATS, "v_pk_fma_bf16 v0, v1, v2, v3", NONE),
+    (REGISTERS, "v_fma_f32 v0, a1, v2, v3", NONE),
+]
+
+
+@lru_cache(maxsize=len(TARGETS))
+def rejected_on(target: str) -> dict[int, str]:
+    """Assemble the whole table for a target in one run; return line (from 0) to message for the refused ones."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ziglang", "clang", "-x", "assembler", "-target", "amdgcn-amd-amdhsa"),
+            *(f"-mcpu={target}", "-ferror-limit=0", "-c", "-", "-o", "/dev/null"),
+        ],
+        input="\n".join(instruction for _, instruction, _ in INSTRUCTIONS) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    found = re.findall(r"^<stdin>:(\d+):\d+: error: (.*)$", done.stderr, re.M)
+    assert found, f"no refusal at all: the assembler did not run: {done.stderr[:300]}"
+    return {int(line) - 1: message for line, message in found}
+
+
+@pytest.mark.parametrize(
+    ("line", "instruction", "targets"),
+    [(line, instruction, targets) for line, (_, instruction, targets) in enumerate(INSTRUCTIONS)],
+    ids=[instruction for _, instruction, _ in INSTRUCTIONS],
+)
+def test_an_instruction_assembles_on_the_targets_that_the_documents_name(line: int, instruction: str, targets: str):
+    accepted = [target for target in TARGETS if line not in rejected_on(target)]
+    assert accepted == targets.split(), instruction
+
+
+@pytest.mark.parametrize("document", sorted({document for document, _, _ in INSTRUCTIONS}))
+def test_each_proven_instruction_is_named_by_the_document_that_claims_it(document: str):
+    text = (ROOT / document).read_text("utf-8")
+    names = {instruction.split()[0] for named, instruction, _ in INSTRUCTIONS if named == document}
+    missing = {name for name in names if name not in text and name.replace("_dpp", "") not in text}
+    assert missing <= {"v_mov_b32_dpp", "global_load_dwordx4"}
+
+
+def test_the_refusal_of_another_generation_reads_as_documented():
+    by_name = {instruction.split()[0]: line for line, (_, instruction, _) in enumerate(INSTRUCTIONS)}
+    assert rejected_on("gfx942")[by_name["v_mac_f32"]] == "instruction not supported on this GPU"
+    glc = next(line for line, (_, text, _) in enumerate(INSTRUCTIONS) if text.endswith("glc slc"))
+    assert rejected_on("gfx942")[glc] == "invalid operand for instruction"
+    vscnt = next(line for line, (_, text, _) in enumerate(INSTRUCTIONS) if "vscnt" in text)
+    assert rejected_on("gfx950")[vscnt] == "invalid counter name vscnt"
+
+
+KERNELS = """
+#define KERNEL extern "C" __attribute__((global, amdgpu_flat_work_group_size(256, 256)))
+#define LANE __builtin_amdgcn_workitem_id_x()
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef float f8 __attribute__((ext_vector_type(8)));
+typedef _Float16 h4 __attribute__((ext_vector_type(4)));
+#define SYNC() __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); \\
+               __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup")
+KERNEL void wide(f8 *o, const f8 *i) { o[LANE] = i[LANE] * 2.f; }
+KERNEL void divide(float *o, const float *i) { o[LANE] = i[LANE] / i[LANE + 64]; }
+KERNEL void fused(float *o, const float *i) { o[LANE] = i[LANE] * i[LANE + 64] + i[LANE + 128]; }
+KERNEL void to_bf16(__bf16 *o, const float *i) { o[LANE] = (__bf16)i[LANE]; }
+KERNEL void add_double(double *o) { __hip_atomic_fetch_add(o, 1.0, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT); }
+KERNEL void stream(float *o, const float *i) { __builtin_nontemporal_store(i[LANE], o + LANE); }
+KERNEL void window16(float *o, int s) { float w[16];
+  for (int i = 0; i < 16; i++) w[i] = o[LANE + i * 64];
+  o[LANE] = w[s]; }
+KERNEL void window64(float *o, int s) { float w[64];
+  for (int i = 0; i < 64; i++) w[i] = o[LANE + i * 64];
+  o[LANE] = w[s]; }
+KERNEL void prefetch(f4 *o, const f4 *i, int n) {
+  static __attribute__((shared)) f4 tile[256];
+  f4 next = i[LANE], sum = {0, 0, 0, 0};
+  for (int k = 0; k < n; k++) {
+    tile[LANE] = next; next = i[LANE + (k + 1) * 256]; SYNC(); sum += tile[255 - LANE]; SYNC(); }
+  o[LANE] = sum; }
+KERNEL void matrix(f4 *o, const h4 *x) { f4 c = o[LANE];
+  c = __builtin_amdgcn_mfma_f32_16x16x16f16(x[LANE], x[LANE + 64], c, 0, 0, 0); o[LANE] = c * 2.f; }
+KERNEL void inline_load(float *o, const float *p) { float v;
+  asm volatile("global_load_dword %0, %1, off" : "=v"(v) : "v"(p + LANE)); o[LANE] = v + 1.f; }
+"""
+
+
+@lru_cache(maxsize=8)
+def kernels(arch: str, *flags: str) -> dict[str, list[str]]:
+    """Compile the kernels above and return the instruction lines of each."""
+    built = compile_hip(KERNELS, arch, ("-Wno-c++20-extensions", *flags))
+    assert built.status == 0, built.diagnostics
+    found: dict[str, list[str]] = {}
+    name = ""
+    for line in built.text.splitlines():
+        if label := re.match(r"([a-z]\w+):\s", line):
+            name = label[1]
+        elif name and (instruction := re.match(r"\t([a-z]\w+.*)", line)):
+            found.setdefault(name, []).append(instruction[1])
+    return found
+
+
+def names(lines: list[str]) -> list[str]:
+    return [re.sub(r"_e(?:32|64)$", "", line.split()[0]) for line in lines]
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_32_byte_vector_load_becomes_two_dwordx4(arch: str):
+    loads = [line for line in kernels(arch)["wide"] if line.startswith("global_load")]
+    assert [line.split()[0] for line in loads] == ["global_load_dwordx4", "global_load_dwordx4"]
+    assert loads[1].endswith("offset:16")
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_barrier_does_not_drain_loads_into_registers(arch: str):
+    lines = kernels(arch)["prefetch"]
+    first = lines.index("s_barrier")
+    load = max(n for n, line in enumerate(lines[:first]) if line.startswith("global_load_dwordx4"))
+    between = [line for line in lines[load + 1 : first] if line.startswith("s_waitcnt")]
+    assert between == ["s_waitcnt lgkmcnt(0)"]
+
+
+def test_division_is_ten_instructions_unless_fast():
+    exact, fast = names(kernels("gfx942")["divide"]), names(kernels("gfx942", "-ffast-math")["divide"])
+    assert exact.count("v_div_scale_f32") == 2
+    assert {"v_rcp_f32", "v_div_fmas_f32", "v_div_fixup_f32"} <= set(exact)
+    assert "v_rcp_f32" in fast and not any(name.startswith("v_div") for name in fast)
+
+
+def test_multiply_and_add_fuse_by_default_and_not_with_contraction_off():
+    assert "v_fmac_f32" in names(kernels("gfx942")["fused"])
+    apart = names(kernels("gfx942", "-ffp-contract=off")["fused"])
+    assert "v_mul_f32" in apart and "v_add_f32" in apart and "v_fmac_f32" not in apart
+
+
+def test_float_to_bf16_is_one_instruction_on_gfx950_only():
+    assert "v_cvt_pk_bf16_f32" in names(kernels("gfx950")["to_bf16"])
+    assert {"v_bfe_u32", "v_add3_u32", "v_cndmask_b32"} <= set(names(kernels("gfx942")["to_bf16"]))
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_adding_a_double_atomically_is_native(arch: str):
+    assert "global_atomic_add_f64" in names(kernels(arch)["add_double"])
+
+
+def test_a_nontemporal_store_sets_nt():
+    assert any(line.startswith("global_store_dword") and line.endswith(" nt") for line in kernels("gfx950")["stream"])
+
+
+def test_a_runtime_index_sends_64_values_to_scratch_and_16_not():
+    assert any(name.startswith("scratch_") for name in names(kernels("gfx942")["window64"]))
+    assert not any(name.startswith("scratch_") for name in names(kernels("gfx942")["window16"]))
+
+
+@pytest.mark.parametrize(("arch", "nop"), [("gfx90a", "s_nop 10"), ("gfx942", "s_nop 6"), ("gfx950", "s_nop 7")])
+def test_the_compiler_waits_between_a_matrix_result_and_its_use(arch: str, nop: str):
+    assert nop in kernels(arch)["matrix"]
+
+
+def test_the_compiler_waits_for_no_load_of_inline_assembly():
+    lines = kernels("gfx942")["inline_load"]
+    load = next(n for n, line in enumerate(lines) if line.startswith("global_load_dword "))
+    use = next(n for n, line in enumerate(lines) if line.startswith("v_add_f32"))
+    assert load < use and not any(line.startswith("s_waitcnt") for line in lines[load:use])
+
+
+def small(body: str, arch: str, *flags: str) -> Compiled:
+    """Compile one kernel. `#line` keeps the file's name out of the way of the messages."""
+    return compile_hip(f'extern "C" __attribute__((global)) void k(int *o, int i) {{ {body} }}', arch, flags)
+
+
+@pytest.mark.parametrize(("arch", "size"), [("gfx90a", 65536), ("gfx942", 65536), ("gfx950", 163840)])
+def test_a_workgroup_may_take_all_lds_of_its_cu_and_no_dword_more(arch: str, size: int):
+    body = "static __attribute__((shared)) char b[{0}]; b[i] = 1; __builtin_amdgcn_s_barrier(); o[0] = b[i + 1];"
+    assert small(body.format(size), arch).status == 0
+    over = small(body.format(size + 4), arch)
+    assert over.status != 0 and f"local memory ({size + 4}) exceeds limit ({size})" in over.diagnostics
+
+
+def test_builtins_of_gfx950_are_refused_for_gfx942_in_the_documented_words():
+    swap = "auto r = __builtin_amdgcn_permlane32_swap(o[0], i, false, false); o[1] = r[0];"
+    assert "needs target feature permlane32-swap" in small(swap, "gfx942").diagnostics
+    assert small(swap, "gfx950").status == 0
+    load = (
+        "__builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void *)o,"
+        " (__attribute__((address_space(3))) void *)0, 16, 0, 0);"
+    )
+    refused = small(load, "gfx942").diagnostics
+    assert "invalid size value" in refused and "size must be 1, 2, or 4" in refused
+    assert "global_load_lds_dwordx4" in small(load, "gfx950").text
+
+
+def test_wave32_is_not_to_be_had_on_gfx942():
+    assert small("o[0] = i;", "gfx942", "-mno-wavefrontsize64").figure("wavefront_size") == 64
+
+
+def test_single_precision_denormals_are_kept_unless_a_flag_flushes_them():
+    assert small("o[0] = i;", "gfx942").figure("float_denorm_mode_32") == 3
+    assert small("o[0] = i;", "gfx942", "-fgpu-flush-denormals-to-zero").figure("float_denorm_mode_32") == 0
