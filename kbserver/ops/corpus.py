@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from kbserver.core.errors import KbError
+from kbserver.core.errors import ContentError, KbError
 from kbserver.core.paths import INDEX_FILE, Roots, current_roots
 from kbserver.core.sources import SOURCES_FILE
 from kbserver.core.targets import PRODUCTS_FILE, targets
@@ -14,6 +16,7 @@ from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.freshness import FreshIndex, Recipe, Vocabulary, files_under
 from kbserver.knowledge.index import SearchIndex
 from kbserver.knowledge.library import load_index
+from kbserver.ops.documents import content_faults
 from kbserver.ops.providers import PROVIDERS
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -61,6 +64,28 @@ def corpus() -> Corpus:
         except KbError as error:
             problems.append(f"{provider.name}: {error.one_line()}")
     return Corpus(entries, problems)
+
+
+@dataclass(frozen=True)
+class ContentReport:
+    """How much content there is, and every problem of it as a sentence that begins with file and line."""
+
+    documents: int
+    facts: int
+    lessons: int
+    kernels: int
+    problems: list[str]
+
+
+def check_content() -> ContentReport:
+    """Examine all content: refs, links and schema of documents, orphans; which facts, kernels and lessons cannot load."""
+    found = corpus()
+    kinds = Counter(entry.kind for entry in found.entries)
+    faults = [f"{fault.where}: {fault.message}" for fault in content_faults()]
+    # A document that does not load is among the faults already, with each of its problems.
+    others = [problem for problem in found.problems if not problem.startswith(ContentError.code)]
+    documents = len({entry.group for entry in found.entries if entry.kind == "doc"})
+    return ContentReport(documents, kinds["fact"], kinds["lesson"], kinds["kernel"], [*faults, *others])
 
 
 def _input_files() -> Iterator[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from kbserver.core.errors import UnresolvedRef
+from kbserver.core.errors import KbError, UnresolvedRef
 from kbserver.core.paths import current_roots
 from kbserver.knowledge.library import Fault, Library
 from kbserver.knowledge.prose import Rendered
@@ -60,15 +60,15 @@ def library() -> Library:
         return _libraries[str(root)]
 
 
-def check_content() -> list[Fault]:
+def content_faults() -> list[Fault]:
     """Return every problem of `index.yaml` and the documents: unresolved refs and links, orphans, bad front matter."""
     shelf = library()
     faults = shelf.faults()
-    return faults or list(_reading_path_faults(shelf))
+    # Steps are opened only when all documents load: otherwise each broken one would be reported twice.
+    return faults or _reading_path_faults(shelf)
 
 
 def _reading_path_faults(shelf: Library) -> list[Fault]:
-    from kbserver.core.errors import KbError
     from kbserver.ops.passages import open_ref
 
     faults = []

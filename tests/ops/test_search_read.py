@@ -10,7 +10,7 @@ import pytest
 from kbserver.core.errors import ContentError, UnknownName, UnresolvedRef, UsageError
 from kbserver.core.paths import Roots, use_roots
 from kbserver.ops import knowledge_map, read, search
-from kbserver.ops.documents import check_content
+from kbserver.ops.corpus import check_content
 from kbserver.render import render, render_plain
 from tests.ops.search_content import make_roots
 
@@ -174,19 +174,31 @@ def test_an_unknown_topic_names_the_known_ones(small: Roots) -> None:
 
 def test_content_problems_are_listed_with_file_and_line(tmp_path: Path) -> None:
     with use_roots(make_roots(tmp_path, bad="# Bad\n\n[x](lds.md#none)\n\n[no-such-source]\n")):
-        assert [fault.where for fault in check_content()] == ["gpu_arch/bad.md:5"]
-    (tmp_path / "gpu_arch" / "bad.md").write_text("# Bad\n\n[x](lds.md#none)\n", "utf-8")
+        (problem,) = check_content().problems
+        assert problem == "gpu_arch/bad.md:5: unknown source 'no-such-source'"
     with use_roots(make_roots(tmp_path, bad="# Bad\n\n[x](lds.md#none)\n")):
-        assert [(fault.where, fault.message) for fault in check_content()] == [
-            ("gpu_arch/bad.md:3", "no section 'none' in gpu_arch/lds.md")
-        ]
+        assert check_content().problems == ["gpu_arch/bad.md:3: no section 'none' in gpu_arch/lds.md"]
 
 
 def test_a_reading_path_that_leads_nowhere_is_a_content_problem(small: Roots) -> None:
     index = small.content / "index.yaml"
     index.write_text(index.read_text("utf-8").replace("lds.md#size", "lds.md#seize"), "utf-8")
-    (fault,) = check_content()
-    assert "reading path first: gpu_arch/lds.md#seize" in fault.message
+    (problem,) = check_content().problems
+    assert "reading path first: gpu_arch/lds.md#seize" in problem
+
+
+def test_content_is_counted(small: Roots) -> None:
+    report = check_content()
+    assert (report.documents, report.facts, report.lessons, report.kernels, report.problems) == (2, 2, 0, 0, [])
+
+
+def test_broken_lessons_and_facts_are_content_problems(small: Roots) -> None:
+    small.lessons.mkdir(parents=True)
+    (small.lessons / "1000-cut.md").write_text("---\nid: '1000'\n", "utf-8")
+    (small.content / "gpu_arch" / "facts" / "lds.yaml").write_text("facts: [\n", "utf-8")
+    problems = check_content().problems
+    assert any("1000-cut.md" in problem for problem in problems)
+    assert any("lds.yaml" in problem for problem in problems)
 
 
 # The checkout's own content.
@@ -197,7 +209,7 @@ def test_the_whole_map_costs_less_than_1500_tokens() -> None:
 
 
 def test_the_content_of_this_checkout_has_no_problems() -> None:
-    assert [f"{fault.where}: {fault.message}" for fault in check_content()] == []
+    assert check_content().problems == []
 
 
 def test_every_ref_of_the_map_and_of_the_index_opens() -> None:
