@@ -52,11 +52,12 @@ class AssemblyListing(Result):
     read_only=False,
 )
 def inspect_assembly(
-    build: Annotated[
+    name: Annotated[
         str | None,
-        Arg("A build id of compile_kernel, or the name of a kernel; on the command line also a file.",
+        Arg("A kernel of the case study, or a build id; on the command line also a file.",
             positional=True, file_argument="path"),
     ] = None,
+    build: Annotated[str | None, Arg("A build id that compile_kernel gave.")] = None,
     path: Annotated[str | None, Arg("A kernel source file, compiled first.")] = None,
     arch: Annotated[
         str | None, Arg("Target of a kernel given by name or path (default gfx950).", flags=("--arch", "-a"))
@@ -78,7 +79,7 @@ def inspect_assembly(
 
     if start < 1 or limit < 1:
         raise UsageError("start and limit count from 1", where="start" if start < 1 else "limit")
-    built, decided_by = _find(build, path, arch)
+    built, decided_by = _find(name, build, path, arch)
     program = parse_assembly(built.assembly_text)
     functions = _functions(program, kernel)
     wanted = _matcher(grep)
@@ -105,26 +106,29 @@ def inspect_assembly(
     )
 
 
-def _find(build: str | None, path: str | None, arch: str | None) -> tuple[Build, str]:
+def _find(name: str | None, build: str | None, path: str | None, arch: str | None) -> tuple[Build, str]:
     from kbserver.ops.compile import build_origin, find_origin, resolve_target
     from kbserver.toolchain.build import load_build
     from kbserver.toolchain.cache import BUILD_ID
 
-    if (build is None) == (path is None):
-        raise UsageError("give a build id, the name of a kernel, or a path", hint="kb asm step3_nchw_lds --grep s_nop")
-    plain = (build or "").strip().removeprefix("build:")
-    if build is not None and (BUILD_ID.fullmatch(plain) or build.strip().startswith("build:")):
-        built = load_build(plain)
-        if arch is not None and resolve_target(arch)[0] != built.arch:
-            raise UsageError(
-                f"build:{plain} was made for {built.arch}, not for {arch[:40]}",
-                where="arch",
-                hint="leave arch out, or compile the kernel for that target",
-            )
-        return built, "the build"
-    target, decided_by = resolve_target(arch)
-    origin = find_origin(name=None if build is None else plain, path=path, source=None)
-    return build_origin(origin, target), decided_by
+    if sum(value is not None for value in (name, build, path)) != 1:
+        raise UsageError(
+            "give exactly one of name, build and path", hint="kb asm step3_nchw_lds --grep s_nop, kb asm BUILD_ID"
+        )
+    plain = (name or "").strip()
+    if build is None and (plain.startswith("build:") or BUILD_ID.fullmatch(plain)):
+        build = plain
+    if build is None:
+        target, decided_by = resolve_target(arch)
+        return build_origin(find_origin(name=name, path=path, source=None), target), decided_by
+    built = load_build(build)
+    if arch is not None and resolve_target(arch)[0] != built.arch:
+        raise UsageError(
+            f"build:{built.build_id} was made for {built.arch}, not for {arch[:40]}",
+            where="arch",
+            hint="leave arch out, or compile the kernel for that target",
+        )
+    return built, "the build"
 
 
 def _functions(program: Program, kernel: str | None) -> list[Function]:

@@ -123,7 +123,7 @@ def _open_build(ref: str) -> Opened:
     from kbserver.toolchain.build import load_build
 
     build = load_build(ref.removeprefix("build:"))
-    return Opened(ref, f"assembly of build {build.build_id} for {build.arch}", (Piece(ref, build.assembly, ()),))
+    return Opened(ref, f"assembly of build {build.build_id} for {build.arch}", (Piece(ref, build.assembly_text, ()),))
 
 
 OPENERS: dict[str, Callable[[str], Opened]] = {

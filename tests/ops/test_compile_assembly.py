@@ -37,6 +37,7 @@ def test_a_build_is_shown_whole_with_labels_and_source_lines(build_id: str) -> N
     assert [line.text for line in listing.lines if line.text.startswith("s_endpgm")] == ["s_endpgm", "s_endpgm"]
     assert {line.label for line in listing.lines} >= {"first", "second"}
     assert listing.lines == inspect_assembly(f"build:{build_id}", arch="MI355X").lines
+    assert listing.lines == inspect_assembly(build=build_id).lines
 
 
 def test_one_source_line_gives_its_instructions(build_id: str) -> None:
@@ -106,7 +107,7 @@ def test_what_names_no_build_fails_loud(build_id: str) -> None:
             inspect_assembly(ref)
     with pytest.raises(UnknownName, match="unknown kernel"):
         inspect_assembly("nothing")
-    with pytest.raises(UsageError, match="give a build id"):
+    with pytest.raises(UsageError, match="exactly one of name, build and path"):
         inspect_assembly()
     with pytest.raises(UsageError, match="made for gfx950, not for gfx942"):
         inspect_assembly(build_id, arch="gfx942")
