@@ -174,7 +174,7 @@ def _print_text(result: Any) -> None:
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of stdio.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address for --http.")
 @click.option("--port", default=8742, show_default=True, help="Port for --http.")
-@click.option("--toolsets", default="", help="Comma-separated subset: knowledge,hardware,compile,journal.")
+@click.option("--toolsets", default="", help="Comma-separated subset: knowledge,hardware,compile,run,journal.")
 def serve(http: bool, host: str, port: int, toolsets: str) -> None:
     """Serve the operations over MCP (stdio unless --http)."""
     from kbserver.server import serve_http, serve_stdio

@@ -107,6 +107,7 @@ async def _record_and_find(client: Client, build_id: str) -> int:
         "arch": [ARCH],
         "kernels": ["step3_nchw_lds", "step5_sgb"],
         "evidence": [f"build:{build_id}", "kernel:step3_nchw_lds"],
+        "status": "verified",
     }
     recorded = await client.call_tool("record_lesson", lesson)
     _say(_text(recorded) + "\n")

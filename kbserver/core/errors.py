@@ -27,6 +27,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 
+MAX_TEXT = 1000
+
+
+def _shortened(text: str) -> str:
+    """Errors quote what their caller sent; a caller who sent 100 KB must not get it back."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 3]}..."
+
+
 class KbError(Exception):
     """An answer that is an error: what happened, where, and what to try.
 
@@ -46,9 +54,9 @@ class KbError(Exception):
         details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
-        self.where = where
-        self.hint = hint
+        self.message = _shortened(message)
+        self.where = where if where is None else _shortened(where)
+        self.hint = hint if hint is None else _shortened(hint)
         self.details = dict(details or {})
 
     def payload(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from kbserver.core.errors import UsageError
 from kbserver.core.model import Result
 
 MAX_DESCRIPTION = 600
+TOOLSETS = ("knowledge", "hardware", "compile", "run", "journal")
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,8 @@ def operation(
         description = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
         if not description or len(description) > MAX_DESCRIPTION:
             raise TypeError(f"{name}: the first paragraph must have 1 to {MAX_DESCRIPTION} characters")
+        if toolset not in TOOLSETS:
+            raise TypeError(f"{name}: toolset must be one of {', '.join(TOOLSETS)}")
         if name in _OPERATIONS:
             raise TypeError(f"operation {name} is registered twice")
         hints = get_type_hints(function, include_extras=True)
@@ -135,8 +138,8 @@ def operation(
 
 
 def operations() -> dict[str, Operation]:
-    """Return every operation by name, in the order of registration."""
-    return dict(_OPERATIONS)
+    """Return every operation by name, in the order in which a user meets them: ask, look, compile, run, record."""
+    return dict(sorted(_OPERATIONS.items(), key=lambda item: TOOLSETS.index(item[1].toolset)))
 
 
 def _parameters(name: str, function: Callable[..., Any], hints: dict[str, Any]) -> typing.Iterator[Parameter]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from mcp.shared.exceptions import MCPError
 
 from kbserver.ops import compile_kernel
 from kbserver.server import KbServer
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def read(uri: str) -> str:
@@ -45,10 +48,20 @@ def test_map_document_section_lesson_and_assembly_are_readable() -> None:
     ],
 )
 def test_a_resource_outside_the_documents_is_not_found_and_not_echoed(ref: str) -> None:
-    with pytest.raises(MCPError) as caught:
-        read(f"kb://doc/{ref}")
-    assert "root:" not in str(caught.value)
-    assert "hatchling" not in str(caught.value)
+    async def refused() -> str:
+        async with Client(KbServer()) as client:
+            try:
+                await client.read_resource(f"kb://doc/{ref}")
+            except MCPError as error:
+                return str(error)
+        return "it was read"
+
+    message = asyncio.run(refused())
+    assert message != "it was read"
+    # The answer names nothing but the address that the client itself sent: no resolved path, no content.
+    assert str(ROOT) not in message.replace(ref, "")
+    assert "root:" not in message
+    assert "hatchling" not in message
 
 
 def test_prompts_name_only_tools_that_are_served() -> None:
