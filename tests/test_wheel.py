@@ -58,7 +58,7 @@ def test_lessons_of_an_installed_copy_go_to_the_user_data_folder(installed: Path
     assert added.returncode == 0, added.stdout + added.stderr
     assert json.loads(added.stdout)["path"].startswith(str(tmp_path / "data"))
     found = json.loads(kb(installed, tmp_path, "search", "a first note", "--kind", "lesson", "--json").stdout)
-    assert found["hits"][0]["title"] == "A first note"
+    assert found["hits"][0]["title"] == "[unverified] A first note"
 
 
 def test_the_base_install_has_no_compiler_and_no_torch(installed: Path) -> None:
