@@ -78,7 +78,7 @@ class ContentReport:
 
 
 def check_content() -> ContentReport:
-    """Examine all content: refs, links, schema and orphans of documents; facts, kernels and lessons that fail to load."""
+    """Examine all content: refs, links, schema and orphans of documents; facts, kernels and lessons not loadable."""
     found = corpus()
     kinds = Counter(entry.kind for entry in found.entries)
     faults = [f"{fault.where}: {fault.message}" for fault in content_faults()]
