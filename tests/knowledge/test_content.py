@@ -32,7 +32,7 @@ SOURCED = re.compile(r"\{fact:|\[[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+[,\]]|\[derived,
 WRONG_UNLESS_CALLED_SO = {
     r"\b320 CUs\b": r"wrong",
     r"\b512 MB\b.*(?:cache|MALL)|(?:cache|MALL).*\b512 MB\b": r"wrong|write a buffer",
-    r"MI350X.{0,40}\b64 KB\b": r"carry|wrong|refuted",
+    r"64 KB (?:LDS )?(?:per CU )?(?:for|on) MI35": r"carry|wrong|refuted",
     r"\b653(?:\.7)?\b": r"TF32",
     r"--maxrregcount": r"not supported|unknown argument",
     r"32-?byte.{0,20}loads?": r"not exist|no\b|two|contradicted",
