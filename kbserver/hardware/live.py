@@ -31,15 +31,28 @@ def run_rocminfo() -> str:
     """Return what rocminfo prints here, errors included. Raises NoDevice when it is not installed, TimedOut, ..."""
     program = find_rocminfo()
     if program is None:
-        checks = kfd_checks()
-        raise NoDevice(
-            "no rocminfo on this machine, so its GPUs cannot be listed",
-            where="PATH and /opt/rocm*/bin",
-            hint=f"`kb device --from FILE` reads a saved output of rocminfo. Here: {'; '.join(checks)}",
-            details={"checks": checks},
-        )
+        raise _no_device("no rocminfo on this machine, so its GPUs cannot be listed", "PATH and /opt/rocm*/bin")
     finished = run_limited([program], limits=_LIMITS, what="rocminfo")
-    return finished.stdout + ("\n" + finished.stderr if finished.stderr.strip() else "")
+    text = "\n".join(part for part in (finished.stdout, finished.stderr) if part.strip())
+    if not text:
+        raise _no_device(f"rocminfo printed nothing and ended with status {finished.returncode}", program)
+    return text
+
+
+def unreadable(text: str) -> NoDevice:
+    """Return the error for a rocminfo that ran here and printed neither agents nor an error that we know."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return _no_device(f"rocminfo ran, but lists nothing: {first[:200]}", find_rocminfo() or "rocminfo")
+
+
+def _no_device(message: str, where: str) -> NoDevice:
+    checks = kfd_checks()
+    return NoDevice(
+        message,
+        where=where,
+        hint=f"`kb device --from FILE` reads a saved output of rocminfo. Here: {'; '.join(checks)}",
+        details={"checks": checks},
+    )
 
 
 def kfd_checks(kfd: Path | None = None) -> list[str]:

@@ -37,7 +37,7 @@ _RULES = tuple(
     for code, pattern, message, hint in (
         (
             "kfd_permission_denied",
-            r"/dev/kfd.*permission denied|user is not (?:a )?member of .*(?:video|render).* group",
+            r"/dev/kfd.*permission denied|is not (?:a )?member of \W{0,3}(?:video|render)\W{0,3} group",
             "/dev/kfd exists but this user may not open it",
             _GROUPS,
         ),

@@ -69,9 +69,17 @@ def device_info(
         return _report(_read(path), Path(path).name)
     if text is not None:
         return _report(text, "the text given")
-    from kbserver.hardware.live import run_rocminfo
+    return _live()
 
-    return _report(run_rocminfo(), "rocminfo on this machine")
+
+def _live() -> DeviceInfo:
+    from kbserver.hardware.live import run_rocminfo, unreadable
+
+    text = run_rocminfo()
+    try:
+        return _report(text, "rocminfo on this machine")
+    except UsageError:
+        raise unreadable(text) from None
 
 
 def _read(path: str) -> str:
