@@ -1,0 +1,117 @@
+"""LLVM IR text to host code: optimise for this CPU, emit an object, cache it, link it into the process."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import threading
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from kbserver.core.errors import Unavailable
+from kbserver.core.store import write_atomic
+
+REQUIRED_FEATURES = ("avx2", "fma", "f16c")
+# Pinned: LLVM changes its textual IR between releases, and only these were run.
+TESTED_LLVMLITE = "0.50"
+
+
+@dataclass(frozen=True)
+class HostCode:
+    """A linked module. `run(launch, first, last)` executes workgroups [first, last) and releases the GIL."""
+
+    run: Any
+    compile_s: float
+    cached: bool
+    object_bytes: int
+    _library: Any
+
+
+@lru_cache(maxsize=1)
+def _host() -> tuple[Any, str, str]:
+    """Return (llvmlite binding, CPU name, feature string). Raises Unavailable when this machine cannot execute."""
+    try:
+        import llvmlite.binding as llvm
+    except ImportError:
+        raise Unavailable(
+            "executing kernels on the CPU needs llvmlite, which is not installed",
+            hint="pip install 'kbserver[emulate]'",
+        ) from None
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features()
+    missing = [name for name in REQUIRED_FEATURES if not features.get(name)]
+    if missing:
+        # Without F16C the generated code calls a conversion routine that no library here has, and the process aborts.
+        raise Unavailable(
+            f"executing kernels needs a CPU with {', '.join(REQUIRED_FEATURES).upper()}; "
+            f"this one lacks {', '.join(missing).upper()}",
+            hint="use another machine: x86-64-v3 or newer",
+        )
+    return llvm, llvm.get_host_cpu_name(), features.flatten()
+
+
+def check_host() -> str:
+    """Return the CPU and the vector width that will be used. Raises Unavailable with the reason."""
+    _, cpu, features = _host()
+    return f"{cpu} ({'AVX-512' if '+avx512f' in features else 'AVX2'})"
+
+
+def _machine(llvm: Any, cpu: str, features: str) -> Any:
+    # Wide registers halve the instruction count; LLVM prefers 256 bits on some CPUs that have 512.
+    wide = features.replace("+prefer-256-bit", "-prefer-256-bit")
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(cpu=cpu, features=wide, opt=2, jit=True)
+
+
+_lock = threading.Lock()
+_loaded: dict[str, HostCode] = {}
+
+
+def compile_ir(ir: str, cache: Path | None) -> HostCode:
+    """Return the host code of a module; `cache` is the folder of compiled objects, None to keep none."""
+    llvm, cpu, features = _host()
+    key = hashlib.sha256("\0".join((llvm.llvm_version_info.__repr__(), cpu, features, ir)).encode()).hexdigest()
+    with _lock:
+        if key in _loaded:
+            return _loaded[key]
+        started = time.monotonic()
+        path = cache / "emulator" / f"{key[:40]}.o" if cache is not None else None
+        image = path.read_bytes() if path is not None and path.is_file() else None
+        cached = image is not None
+        if image is None:
+            image = _emit(llvm, ir, cpu, features)
+            if path is not None:
+                write_atomic(path, image)
+        code = _link(llvm, image, key, started, cached)
+        _loaded[key] = code
+        return code
+
+
+def _emit(llvm: Any, ir: str, cpu: str, features: str) -> bytes:
+    machine = _machine(llvm, cpu, features)
+    module = llvm.parse_assembly(ir)
+    module.verify()
+    options = llvm.create_pipeline_tuning_options(speed_level=1)
+    options.loop_vectorization = False
+    options.slp_vectorization = False
+    options.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, options)
+    builder.getModulePassManager().run(module, builder)
+    return bytes(machine.emit_object(module))
+
+
+def _link(llvm: Any, image: bytes, key: str, started: float, cached: bool) -> HostCode:
+    jit = llvm.create_lljit_compiler()
+    builder = llvm.JITLibraryBuilder()
+    builder.add_object_img(image)
+    builder.add_current_process()
+    builder.export_symbol("run")
+    library = builder.link(jit, f"kernel_{key[:16]}")
+    # Python finds the function by address; ctypes releases the GIL for the time of the call.
+    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
+    run = prototype(library["run"])
+    return HostCode(run, time.monotonic() - started, cached, len(image), (jit, library))

@@ -1,0 +1,276 @@
+"""Launch a kernel: compile it once, then run grids of workgroups over real buffers on host threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from kbserver.core.errors import TimedOut, UsageError
+from kbserver.emulator.arguments import Launch, kernarg_segment
+from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, ORDER_ROUNDS, OUT_OF_FUEL
+from kbserver.emulator.counters import Counts
+from kbserver.emulator.ir import LANES
+from kbserver.emulator.jit import HostCode, compile_ir
+from kbserver.emulator.kernel import LDS_LIMIT_BYTES, Kernel
+from kbserver.emulator.memory import POISON, Buffer, Memory
+from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
+from kbserver.emulator.orders import wave_orders
+from kbserver.emulator.registers import VGPR_BYTES
+from kbserver.emulator.translate import Observer, TranslatedKernel, translate
+
+FINDING_CAPACITY = 256
+DEFAULT_FUEL = 1 << 33
+"""Instructions that one wavefront may spend in loops before it counts as endless."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One access that was refused: what, at which instruction, by which lane, and where it pointed."""
+
+    kind: str
+    site: int
+    line: int
+    source: str | None
+    instruction: str
+    lane: int
+    workgroup: int
+    wave: int
+    address: int
+    bytes: int
+    where: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch did. `finding_count` counts every refused access, `findings` holds the first ones."""
+
+    counts: Counts
+    findings: tuple[Finding, ...]
+    finding_count: int
+    divergent_rounds: int
+    wall_s: float
+    waves: int
+
+
+class Machine:
+    """A compiled kernel that can be launched any number of times, from any thread."""
+
+    def __init__(self, kernel: Kernel, *, cache: Path | None = None, observers: Sequence[Observer] = ()) -> None:
+        self.kernel = kernel
+        started = time.monotonic()
+        self.translated: TranslatedKernel = translate(kernel, observers)
+        self.translate_s = time.monotonic() - started
+        self.code: HostCode = compile_ir(self.translated.ir, cache)
+
+    def launch(
+        self,
+        memory: Memory,
+        arguments: Sequence[Buffer | int | float | bytes],
+        *,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        dynamic_lds_bytes: int = 0,
+        workgroups: range | None = None,
+        threads: int = 1,
+        order: str = "forward",
+        seed: int = 0,
+        poison: bool = True,
+        fuel: int = DEFAULT_FUEL,
+    ) -> Outcome:
+        """Run the grid (`grid` counts workgroups) or a part of its workgroups.
+
+        order: forward, reversed or seeded, the order in which wavefronts take turns. Raises UsageError for a launch
+        that the hardware would refuse and TimedOut when a wavefront spends its loop budget.
+        """
+        launch = Launch(grid, block, dynamic_lds_bytes)
+        self._check(launch)
+        segment = kernarg_segment(self.kernel, launch, arguments)
+        kernarg = Memory(list(memory.buffers))
+        place = kernarg.buffer("kernel arguments", segment)
+        packet = kernarg.buffer("dispatch packet", launch.packet(place.address))
+        total = grid[0] * grid[1] * grid[2]
+        wanted = range(total) if workgroups is None else workgroups
+        if wanted.step != 1 or wanted.start < 0 or wanted.stop > total:
+            raise UsageError(f"workgroups {wanted} are not within the grid's {total}")
+        sgprs = self._initial_sgprs(segment, place, packet)
+        orders = wave_orders(order, launch.waves, seed)
+        workers = [_Worker(self, launch, kernarg.table(), sgprs, orders, poison, fuel) for _ in range(max(1, threads))]
+        started = time.monotonic()
+        _run_all(workers, wanted)
+        wall_s = time.monotonic() - started
+        return self._outcome(workers, kernarg, wall_s, launch.waves * len(wanted))
+
+    def _check(self, launch: Launch) -> None:
+        lds = self.kernel.entry.lds_bytes + launch.dynamic_lds_bytes
+        limit = LDS_LIMIT_BYTES[self.kernel.arch]
+        if lds > limit:
+            raise UsageError(
+                f"the workgroup needs {lds} bytes of LDS; {self.kernel.arch} has {limit}", where=self.kernel.name
+            )
+        if not 1 <= launch.threads <= self.kernel.max_workgroup:
+            raise UsageError(
+                f"{launch.threads} threads in a workgroup; the kernel was compiled for at most "
+                f"{self.kernel.max_workgroup}",
+                where=self.kernel.name,
+                hint="see __launch_bounds__",
+            )
+        if min(launch.grid) < 1:
+            raise UsageError(f"the grid {launch.grid} has no workgroups", where=self.kernel.name)
+
+    def _initial_sgprs(self, segment: np.ndarray, place: Buffer, packet: Buffer) -> np.ndarray:
+        entry = self.kernel.entry
+        sgprs = np.zeros(SGPR_SLOTS, np.uint32)
+        for name, address in (("kernarg_segment_ptr", place.address), ("dispatch_ptr", packet.address)):
+            if name in entry.user_sgprs:
+                first = entry.user_sgprs[name]
+                sgprs[first], sgprs[first + 1] = address & 0xFFFFFFFF, address >> 32
+        if entry.preload_dwords:
+            words = segment[entry.preload_offset_dwords * 4 :].view(np.uint32)[: entry.preload_dwords]
+            sgprs[entry.preload_first : entry.preload_first + len(words)] = words
+        return sgprs
+
+    def _outcome(self, workers: list[_Worker], memory: Memory, wall_s: float, waves: int) -> Outcome:
+        counters = sum(worker.counters for worker in workers)
+        counts = Counts(self.translated.segments, counters[:, 0], counters[:, 1])
+        findings = [self._finding(row, memory) for worker in workers for row in worker.recorded()]
+        return Outcome(
+            counts=counts,
+            findings=tuple(sorted(findings, key=lambda f: (f.workgroup, f.wave, f.site, f.lane))),
+            finding_count=sum(worker.finding_count for worker in workers),
+            divergent_rounds=sum(worker.divergence for worker in workers),
+            wall_s=wall_s,
+            waves=waves,
+        )
+
+    def _finding(self, row: np.ndarray, memory: Memory) -> Finding:
+        word = {name: int(row[slot]) for name, slot in FINDING.items()}
+        instruction = self.kernel.code[word["site"]].instruction
+        kind = FINDING_KINDS[word["kind"]]
+        lds = kind.startswith("LDS")
+        return Finding(
+            kind=kind,
+            site=word["site"],
+            line=instruction.line,
+            source=str(instruction.source) if instruction.source else None,
+            instruction=" ".join(instruction.text.split()),
+            lane=word["lane"],
+            workgroup=word["workgroup"],
+            wave=word["wave"],
+            address=word["address"],
+            bytes=word["bytes"],
+            where=f"LDS byte {word['address']}" if lds else memory.describe(word["address"]),
+        )
+
+
+class _Worker:
+    """One host thread's register files, LDS, counters and findings."""
+
+    def __init__(
+        self, machine: Machine, launch: Launch, ranges: np.ndarray, sgprs: np.ndarray, orders: np.ndarray,
+        poison: bool, fuel: int,
+    ) -> None:  # fmt: skip
+        kernel = machine.kernel
+        waves = launch.waves
+        lds_bytes = kernel.entry.lds_bytes + launch.dynamic_lds_bytes
+        vgpr_bytes = kernel.vgpr_slots * VGPR_BYTES
+        self.run = machine.code.run
+        self.name = kernel.name
+        self.error: BaseException | None = None
+        self.counters = np.zeros((max(1, len(machine.translated.segments)), 2), np.uint64)
+        self.findings = np.zeros((FINDING_CAPACITY, len(FINDING)), np.uint64)
+        self.context = _aligned(len(CONTEXT) * 8).view(np.uint64)
+        self.arrays = {
+            "vgprs": _aligned(waves * vgpr_bytes),
+            "sgprs": _aligned(waves * SGPR_SLOTS * 4),
+            "lds": _aligned(max(lds_bytes, 64)),
+            "states": _aligned(waves * 4),
+            "initial_sgprs": sgprs,
+            "initial_exec": launch.initial_exec(),
+            "initial_v0": launch.initial_v0(),
+            "order": orders,
+        }
+        self.ranges = ranges
+        _fill(
+            self.context, CONTEXT, ranges=ranges.ctypes.data, range_count=len(ranges),
+            findings=self.findings.ctypes.data, finding_capacity=FINDING_CAPACITY, lds_bytes=lds_bytes,
+            counters=self.counters.ctypes.data,
+        )  # fmt: skip
+        ids = [DISCARD if place is None else place for place in kernel.entry.workgroup_ids]
+        self.launch = np.zeros(len(LAUNCH), np.uint64)
+        _fill(
+            self.launch, LAUNCH, context=self.context.ctypes.data, vgpr_bytes=vgpr_bytes, lds_allocated=lds_bytes,
+            waves=waves, groups_x=launch.grid[0], groups_y=launch.grid[1], id_x=ids[0], id_y=ids[1], id_z=ids[2],
+            fill_registers=int(poison), poison=POISON if poison else 0, fuel=fuel,
+            **{name: array.ctypes.data for name, array in self.arrays.items()},
+        )  # fmt: skip
+
+    def execute(self, first: int, last: int) -> None:
+        """Run workgroups [first, last). Raises TimedOut when a wavefront runs out of its loop budget."""
+        state = self.run(self.launch.ctypes.data, first, last)
+        if state == OUT_OF_FUEL:
+            raise TimedOut(
+                f"wavefront {int(self.context[CONTEXT['wave']])} of workgroup "
+                f"{int(self.context[CONTEXT['workgroup']])} spent its loop budget",
+                where=self.name,
+                hint="an endless loop, or a budget too small for this kernel",
+            )
+        if state:
+            raise RuntimeError(f"the kernel function left with state {state}")
+
+    @property
+    def finding_count(self) -> int:
+        return int(self.context[CONTEXT["finding_count"]])
+
+    @property
+    def divergence(self) -> int:
+        return int(self.launch[LAUNCH["divergence"]])
+
+    def recorded(self) -> np.ndarray:
+        return self.findings[: min(self.finding_count, FINDING_CAPACITY)]
+
+
+def _aligned(size: int) -> np.ndarray:
+    """Return zeroed bytes at a 64-byte boundary, as the widest vector loads want."""
+    raw = np.zeros(size + LANES, np.uint8)
+    start = -raw.ctypes.data % LANES
+    return raw[start : start + size]
+
+
+def _fill(record: np.ndarray, slots: dict[str, int], **values: int) -> None:
+    for name, value in values.items():
+        record[slots[name]] = value
+
+
+def _run_all(workers: list[_Worker], wanted: range) -> None:
+    """Share the workgroups between the workers in small pieces. Raises what the first failing worker raised."""
+    piece = max(1, min(64, len(wanted) // (len(workers) * 8) or 1))
+    starts = iter(range(wanted.start, wanted.stop, piece))
+    lock = threading.Lock()
+    failed = threading.Event()
+
+    def work(worker: _Worker) -> None:
+        while not failed.is_set():
+            with lock:
+                first = next(starts, None)
+            if first is None:
+                return
+            try:
+                worker.execute(first, min(first + piece, wanted.stop))
+            except BaseException as error:  # noqa: BLE001 - handed to the launching thread
+                worker.error = error
+                failed.set()
+
+    others = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
+    for thread in others:
+        thread.start()
+    work(workers[0])
+    for thread in others:
+        thread.join()
+    for worker in workers:
+        if worker.error is not None:
+            raise worker.error

@@ -1,0 +1,93 @@
+"""Global memory: per-lane loads and stores, and loads that go to LDS without passing a VGPR."""
+
+from __future__ import annotations
+
+from kbserver.emulator.access import BadOperand, vgpr_bits
+from kbserver.emulator.decode import Decoded
+from kbserver.emulator.ir import LANES, Value
+from kbserver.emulator.operands import M0, Name, Operand
+from kbserver.emulator.rows import Row, Special
+from kbserver.emulator.runtime.elements import LOADS, STORES, Element
+from kbserver.emulator.translate import Translation
+from kbserver.emulator.types import u32, u64
+
+# Cache policy bits (gfx90a: glc slc; gfx942 and gfx950: sc0 sc1 nt) do not change what a single device sees.
+CACHE_BITS = frozenset({"glc", "slc", "dlc", "sc0", "sc1", "nt"})
+_MODIFIERS = CACHE_BITS | {"offset"}
+
+
+def global_addresses(t: Translation, d: Decoded, address: Operand, base: Operand) -> Value:
+    """Return the 64 byte addresses: VGPR pair + offset with `off`, else SGPR pair + zero-extended VGPR + offset."""
+    register = address.register
+    if register is None or register.file != "v":
+        raise BadOperand("the address is no VGPR")
+    if isinstance(base.value, Name):
+        if base.value.text != "off":
+            raise BadOperand(f"{base.value} is no base address")
+        lanes = vgpr_bits(t.registers, register, 64)
+    else:
+        if base.register is None or (base.register.file, base.register.count) != ("s", 2):
+            raise BadOperand("the base address is no SGPR pair")
+        lanes = vgpr_bits(t.registers, register, 32).to(u64) + t.registers.sgpr_pair(base.register.index)
+    return lanes + d.number("offset")
+
+
+def _store_addresses(t: Translation, addresses: Value) -> None:
+    t.emitter.store(addresses, "%addresses", align=64)
+
+
+def _load(suffix: str, element: Element) -> Special:
+    def function(t: Translation, d: Decoded) -> None:
+        destination = d.register(0, "v", element.dwords)
+        _store_addresses(t, global_addresses(t, d, d.operands[1], d.operands[2]))
+        written = range(destination.index, destination.index + element.dwords)
+        t.registers.flush(written)  # inactive lanes and the other halves stay as they are
+        data = t.registers.vgpr_pointer(destination.index)
+        t.call(
+            f"global_load_{suffix}",
+            f"ptr %addresses, {t.registers.exec_bits.typed}, ptr {data}, ptr %ctx, i32 {d.index}",
+        )
+        t.registers.forget_vgprs(written)
+
+    return Special(function, _MODIFIERS)
+
+
+def _store(suffix: str, element: Element) -> Special:
+    def function(t: Translation, d: Decoded) -> None:
+        source = d.register(1, "v", element.dwords)
+        _store_addresses(t, global_addresses(t, d, d.operands[0], d.operands[2]))
+        t.registers.flush(range(source.index, source.index + element.dwords))
+        data = t.registers.vgpr_pointer(source.index)
+        t.call(
+            f"global_store_{suffix}",
+            f"ptr %addresses, {t.registers.exec_bits.typed}, ptr {data}, ptr %ctx, i32 {d.index}",
+        )
+
+    return Special(function, _MODIFIERS)
+
+
+def _load_to_lds(suffix: str) -> Special:
+    """LDS byte of lane i: M0 + offset + i * size. The offset moves both the global and the LDS address."""
+
+    def function(t: Translation, d: Decoded) -> None:
+        _store_addresses(t, global_addresses(t, d, d.operands[0], d.operands[1]))
+        # The LDS base of M0 is a byte address of 16 bits before gfx950 and of 18 bits there (160 KiB of LDS).
+        start = (t.registers.sgpr(M0) & (0x3FFFF if t.arch == "gfx950" else 0xFFFF)).to(u64) + d.number("offset")
+        t.call(
+            f"global_load_lds_{suffix}",
+            f"ptr %addresses, {t.registers.exec_bits.typed}, ptr %lds, {start.typed}, ptr %ctx, i32 {d.index}",
+        )
+
+    return Special(function, _MODIFIERS)
+
+
+ROWS: dict[str, Row] = {
+    **{f"global_load_{suffix}": _load(suffix, element) for suffix, element in LOADS.items()},
+    **{f"global_store_{suffix}": _store(suffix, element) for suffix, element in STORES.items()},
+    **{
+        f"global_load_lds_{suffix}": _load_to_lds(suffix)
+        for suffix in ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
+    },
+}
+
+__all__ = ["CACHE_BITS", "LANES", "ROWS", "global_addresses", "u32"]

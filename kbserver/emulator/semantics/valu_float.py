@@ -1,0 +1,156 @@
+"""Vector unit, floats (VOP1, VOP2, VOP3): IEEE arithmetic, rounded to nearest even, denormals kept.
+
+Reciprocal, square root, exponential, logarithm, sine and cosine are approximations of about one ulp on the hardware;
+here they are rounded as the host's functions round them. That is a model: tolerances must allow for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kbserver.emulator.ir import Value, absolute, call, fma, select
+from kbserver.emulator.rows import Row, lane
+from kbserver.emulator.types import f32, f64, i32, u32, unsigned
+
+_NAN_BITS = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}
+
+
+def _quiet_nan(x: Value) -> Value:
+    return x.emitter.constant(_NAN_BITS[x.type.bits], unsigned(x.type.bits), x.lanes).as_(x.type)
+
+
+def _pick(x: Value, y: Value, *, smaller: bool) -> Value:
+    """v_min, v_max under IEEE mode: a NaN source gives the other one, -0 is less than +0.
+
+    When both are NaN the result is NaN. (A signalling NaN is quieted and returned on hardware; payloads of NaN are
+    not modelled.)
+    """
+    ordered = (x < y) if smaller else (x > y)
+    negative = x.as_(unsigned(x.type.bits)) >> (x.type.bits - 1)
+    zero_tie = x.eq(y) & (negative.ne(0) if smaller else negative.eq(0))
+    best = select(ordered | zero_tie, x, y)
+    return select(x.ne(x), y, select(y.ne(y), x, best))
+
+
+def minimum(x: Value, y: Value) -> Value:
+    return _pick(x, y, smaller=True)
+
+
+def maximum(x: Value, y: Value) -> Value:
+    return _pick(x, y, smaller=False)
+
+
+def _med3(x: Value, y: Value, z: Value) -> Value:
+    """The middle one; when a source is NaN, the minimum of the three."""
+    middle = maximum(minimum(x, y), minimum(maximum(x, y), z))
+    bad = x.ne(x) | y.ne(y) | z.ne(z)
+    return select(bad, minimum(minimum(x, y), z), middle)
+
+
+def _mul_legacy(x: Value, y: Value) -> Value:
+    """0 times anything is 0."""
+    return select(x.eq(0.0) | y.eq(0.0), x.like(0.0), x * y)
+
+
+def _fraction(x: Value) -> Value:
+    """x - floor(x), always below 1."""
+    below_one = {16: 0x3BFF, 32: 0x3F7FFFFF, 64: 0x3FEFFFFFFFFFFFFF}[x.type.bits]
+    largest = x.emitter.constant(below_one, unsigned(x.type.bits), x.lanes).as_(x.type)
+    part = x - call("floor", x)
+    # Infinity minus infinity is NaN; rounding can bring a tiny negative x up to 1.
+    return select(part >= 1.0, largest, part)
+
+
+def _power_of_two(x: Value, exponent: Value) -> Value:
+    """v_ldexp: x * 2^exponent, rounded once."""
+    name = f"llvm.ldexp.{_mangle(x)}.{_mangle(exponent)}"
+    return x.emitter.intrinsic(name, (x.type, x.lanes), x, exponent)
+
+
+def _mangle(x: Value) -> str:
+    letter = "f" if x.type.is_float else "i"
+    return f"v{x.lanes}{letter}{x.type.bits}" if x.lanes > 1 else f"{letter}{x.type.bits}"
+
+
+def _rcp(x: Value) -> Value:
+    return x.like(1.0) / x
+
+
+def _through_double(function: Callable[[Value], Value]) -> Callable[[Value], Value]:
+    """Compute in double and round once: nearer than the hardware's approximation."""
+    return lambda x: function(x.to(f64)).to(x.type)
+
+
+def _sin_cos(name: str) -> Callable[[Value], Value]:
+    """v_sin, v_cos take revolutions: the argument times 2 pi."""
+
+    def function(x: Value) -> Value:
+        wide = x.to(f64)
+        whole = wide - call("floor", wide)
+        return call(name, whole * 6.283185307179586).to(x.type)
+
+    return function
+
+
+def _unary(bits: tuple[int, ...], name: str, function: Callable[[Value], Value]) -> dict[str, Row]:
+    return {f"v_{name}_f{n}": lane(f"f{n} = f{n}", function) for n in bits}
+
+
+def _binary(bits: tuple[int, ...], name: str, function: Callable[[Value, Value], Value]) -> dict[str, Row]:
+    return {f"v_{name}_f{n}": lane(f"f{n} = f{n} f{n}", function) for n in bits}
+
+
+def _intrinsic(name: str) -> Callable[[Value], Value]:
+    return lambda x: call(name, x)
+
+
+_ALL = (16, 32, 64)
+
+ROWS: dict[str, Row] = {
+    # Arithmetic
+    **_binary(_ALL, "add", lambda x, y: x + y),
+    **_binary((16, 32), "sub", lambda x, y: x - y),
+    **_binary((16, 32), "subrev", lambda x, y: y - x),
+    **_binary(_ALL, "mul", lambda x, y: x * y),
+    "v_mul_legacy_f32": lane("f32 = f32 f32", _mul_legacy),
+    "v_fma_f32": lane("f32 = f32 f32 f32", fma),
+    "v_fma_f64": lane("f64 = f64 f64 f64", fma),
+    "v_fma_f16": lane("f16 = f16 f16 f16", fma, keeps_high_half=True),
+    "v_fmac_f32": lane("f32 = f32 f32 dst", fma),
+    "v_fmac_f64": lane("f64 = f64 f64 dst", fma),
+    "v_mac_f32": lane("f32 = f32 f32 dst", lambda x, y, z: x * y + z),
+    "v_mad_f32": lane("f32 = f32 f32 f32", lambda x, y, z: x * y + z),
+    "v_mac_f16": lane("f16 = f16 f16 dst", lambda x, y, z: x * y + z, keeps_high_half=True),
+    "v_mad_f16": lane("f16 = f16 f16 f16", lambda x, y, z: x * y + z, keeps_high_half=True),
+    "v_fmaak_f32": lane("f32 = f32 f32 f32", fma),
+    "v_fmamk_f32": lane("f32 = f32 f32 f32", fma),
+    # Minimum, maximum, median
+    **_binary(_ALL, "min", minimum),
+    **_binary(_ALL, "max", maximum),
+    "v_min3_f32": lane("f32 = f32 f32 f32", lambda x, y, z: minimum(minimum(x, y), z)),
+    "v_max3_f32": lane("f32 = f32 f32 f32", lambda x, y, z: maximum(maximum(x, y), z)),
+    "v_med3_f32": lane("f32 = f32 f32 f32", _med3),
+    # Rounding
+    **_unary(_ALL, "floor", _intrinsic("floor")),
+    **_unary(_ALL, "ceil", _intrinsic("ceil")),
+    **_unary(_ALL, "trunc", _intrinsic("trunc")),
+    **_unary(_ALL, "rndne", _intrinsic("roundeven")),
+    **_unary(_ALL, "fract", _fraction),
+    # Approximations of the hardware
+    **_unary(_ALL, "rcp", _rcp),
+    "v_rcp_iflag_f32": lane("f32 = f32", _rcp),
+    **_unary((16, 32), "sqrt", _intrinsic("sqrt")),
+    "v_sqrt_f64": lane("f64 = f64", _intrinsic("sqrt")),
+    **_unary((16, 32), "rsq", _through_double(lambda x: _rcp(call("sqrt", x)))),
+    "v_rsq_f64": lane("f64 = f64", lambda x: _rcp(call("sqrt", x))),
+    **_unary((16, 32), "exp", _through_double(_intrinsic("exp2"))),
+    **_unary((16, 32), "log", _through_double(_intrinsic("log2"))),
+    **_unary((16, 32), "sin", _sin_cos("sin")),
+    **_unary((16, 32), "cos", _sin_cos("cos")),
+    # Exponents
+    "v_ldexp_f32": lane("f32 = f32 i32", _power_of_two),
+    "v_ldexp_f64": lane("f64 = f64 i32", _power_of_two),
+    "v_ldexp_f16": lane("f16 = f16 i16", lambda x, n: _power_of_two(x.to(f32), n.to(i32)).to(x.type)),
+}
+
+__all__ = ["ROWS", "absolute", "u32"]
