@@ -171,6 +171,13 @@ KERNEL void prefetch(f4 *o, const f4 *i, int n) {
   o[LANE] = sum; }
 KERNEL void matrix(f4 *o, const h4 *x) { f4 c = o[LANE];
   c = __builtin_amdgcn_mfma_f32_16x16x16f16(x[LANE], x[LANE + 64], c, 0, 0, 0); o[LANE] = c * 2.f; }
+KERNEL void lds4(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b[LANE] = s; SYNC();
+  f4 v; __builtin_memcpy(&v, b + s * LANE, 16); o[LANE] = v; }
+KERNEL void lds16(f4 *o, int s) { static __attribute__((shared)) f4 b[1024]; b[LANE] = s; SYNC(); o[LANE] = b[s * LANE]; }
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void one_wave(int *o) {
+  static __attribute__((shared)) int x[64]; x[LANE] = o[LANE]; SYNC(); o[LANE] = x[63 - LANE]; }
+KERNEL void add64(unsigned long long *o) { o[LANE] += o[LANE + 64]; }
+KERNEL void modulo(unsigned *o, unsigned d) { o[LANE] %= d; }
 KERNEL void inline_load(float *o, const float *p) { float v;
   asm volatile("global_load_dword %0, %1, off" : "=v"(v) : "v"(p + LANE)); o[LANE] = v + 1.f; }
 """
@@ -288,3 +295,23 @@ def test_wave32_is_not_to_be_had_on_gfx942():
 def test_single_precision_denormals_are_kept_unless_a_flag_flushes_them():
     assert small("o[0] = i;", "gfx942").figure("float_denorm_mode_32") == 3
     assert small("o[0] = i;", "gfx942", "-fgpu-flush-denormals-to-zero").figure("float_denorm_mode_32") == 0
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_16_byte_lds_read_is_one_instruction_only_with_proven_alignment(arch: str):
+    assert names(kernels(arch)["lds16"]).count("ds_read_b128") == 1
+    assert names(kernels(arch)["lds4"]).count("ds_read2_b32") == 2
+
+
+def test_a_workgroup_of_one_wavefront_needs_no_barrier_instruction():
+    assert "s_barrier" not in kernels("gfx942")["one_wave"]
+    assert "s_barrier" in kernels("gfx942")["prefetch"]
+
+
+def test_adding_64_bit_integers_is_one_instruction_from_gfx942_on():
+    assert "v_lshl_add_u64" in names(kernels("gfx942")["add64"])
+    assert "v_addc_co_u32" in names(kernels("gfx90a")["add64"])
+
+
+def test_a_remainder_by_a_variable_goes_through_a_float_reciprocal():
+    assert "v_rcp_iflag_f32" in names(kernels("gfx950")["modulo"])
