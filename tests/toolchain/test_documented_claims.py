@@ -173,7 +173,8 @@ KERNEL void matrix(f4 *o, const h4 *x) { f4 c = o[LANE];
   c = __builtin_amdgcn_mfma_f32_16x16x16f16(x[LANE], x[LANE + 64], c, 0, 0, 0); o[LANE] = c * 2.f; }
 KERNEL void lds4(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b[LANE] = s; SYNC();
   f4 v; __builtin_memcpy(&v, b + s * LANE, 16); o[LANE] = v; }
-KERNEL void lds16(f4 *o, int s) { static __attribute__((shared)) f4 b[1024]; b[LANE] = s; SYNC(); o[LANE] = b[s * LANE]; }
+KERNEL void lds16(f4 *o, int s) { static __attribute__((shared)) f4 b[1024]; b[LANE] = s; SYNC();
+  o[LANE] = b[s * LANE]; }
 extern "C" __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void one_wave(int *o) {
   static __attribute__((shared)) int x[64]; x[LANE] = o[LANE]; SYNC(); o[LANE] = x[63 - LANE]; }
 KERNEL void add64(unsigned long long *o) { o[LANE] += o[LANE + 64]; }
