@@ -80,7 +80,7 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
             type=kind,
             required=parameter.required,
             nargs=-1 if many or many_words else 1,
-            metavar=arg.metavar or parameter.name.upper(),
+            metavar=_metavar(parameter),
         )
     flags = list(arg.flags) or [f"--{parameter.name.replace('_', '-')}"]
     if kind is click.BOOL:
@@ -93,6 +93,13 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
         metavar=arg.metavar,
         help=arg.help + (f" [default: {default}]" if default != "" else ""),
     )
+
+
+def _metavar(parameter: Parameter) -> str:
+    name = parameter.arg.metavar or parameter.name.upper()
+    if parameter.arg.file_argument:
+        name += "|FILE"
+    return name if parameter.required else f"[{name}]"
 
 
 def _click_kind(parameter: Parameter) -> tuple[click.ParamType, bool]:
