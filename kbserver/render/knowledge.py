@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from kbserver.core.model import SourceRef
 from kbserver.ops.knowledge import KnowledgeMap, Reading, SearchResult
 from kbserver.render.document import Document
 from kbserver.render.registry import renders
+
+MAX_SOURCES = 4
+"""Sources shown below a hit; a section that answers from many facts would bury its answer under them."""
 
 
 @renders(KnowledgeMap)
@@ -48,7 +51,7 @@ def reading(result: Reading) -> Document:
     out = Document().say(result.text)
     if result.sources:
         out.say("\nSources:")
-        out.say("\n".join(f"- {_full(source)}" for source in result.sources))
+        out.say("\n".join(_by_document(result.sources)))
     if result.truncated:
         out.say(f"\nCut: {len(result.text):,} of {result.total_chars:,} characters; raise max_tokens for more.")
     if result.next_ref:
@@ -56,12 +59,22 @@ def reading(result: Reading) -> Document:
     return out
 
 
-def source_list(sources: Iterable[SourceRef]) -> str:
-    """Return sources in one line: id and locator, as documents cite them."""
-    return "; ".join(source.id + (f", {source.locator}" if source.locator else "") for source in sources)
+def source_list(sources: Sequence[SourceRef]) -> str:
+    """Return sources in one line: id and locator, as documents cite them; the full list is in the typed result."""
+    shown = [source.id + (f", {source.locator}" if source.locator else "") for source in sources[:MAX_SOURCES]]
+    more = len(sources) - MAX_SOURCES
+    return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
 
 
-def _full(source: SourceRef) -> str:
-    locator = f", {source.locator}" if source.locator else ""
-    kind = f" ({source.kind})" if source.kind else ""
-    return f"{source.id}{locator}: {source.title}{kind}" + (f" {source.url}" if source.url else "")
+def _by_document(sources: Iterable[SourceRef]) -> Iterator[str]:
+    """Yield one line a document: id, title, address, and every place in it that is cited."""
+    places: dict[str, list[str]] = {}
+    documents = {}
+    for source in sources:
+        documents.setdefault(source.id, source)
+        if source.locator:
+            places.setdefault(source.id, []).append(source.locator)
+    for source in documents.values():
+        kind = f" ({source.kind})" if source.kind else ""
+        cited = f": {'; '.join(dict.fromkeys(places[source.id]))}" if source.id in places else ""
+        yield f"- {source.id}: {source.title}{kind}" + (f" {source.url}" if source.url else "") + cited
