@@ -44,6 +44,10 @@ class Problem(Record):
     stride: tuple[int, ...] = ()
     tensors: dict[str, Tensor]
 
+    def shape(self, tensor: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
+        """Return the canonical shape of a tensor for the sizes of a shape."""
+        return tuple(size if isinstance(size, int) else sizes[size] for size in self.tensors[tensor].size)
+
 
 class Tolerance(Record):
     """The bound of a correct result per element, and why it is that."""
@@ -143,8 +147,11 @@ class Task(Record):
         """Return the dimensions of a shape and the output sizes that follow (OD, OH, OW). Raises UnknownName."""
         if shape not in self.shapes:
             raise UnknownName("shape", shape, self.shapes)
-        sizes = dict(self.shapes[shape])
-        problem = self.problem
+        return self.derived(self.shapes[shape])
+
+    def derived(self, given: Mapping[str, int]) -> Mapping[str, int]:
+        """Return the sizes given together with the output sizes that follow from them."""
+        sizes, problem = dict(given), self.problem
         for axis, kernel, padding, stride in zip("DHW", problem.kernel, problem.padding, problem.stride, strict=False):
             if axis in sizes:
                 sizes[f"O{axis}"] = (sizes[axis] + 2 * padding - kernel) // stride + 1
@@ -152,7 +159,10 @@ class Task(Record):
 
     def defines(self, variant: Variant, shape: str) -> dict[str, str]:
         """Return the macros of a variant for a shape. Raises UsageError when the variant cannot do that shape."""
-        sizes = self.dimensions(shape)
+        return self.defines_for(variant, self.dimensions(shape), shape)
+
+    def defines_for(self, variant: Variant, sizes: Mapping[str, int], shape: str) -> dict[str, str]:
+        """Return the macros for sizes that no named shape has; `shape` is what the error calls them."""
         for condition in variant.requires:
             if not evaluate(condition, sizes):
                 raise UsageError(
