@@ -77,4 +77,4 @@ def _by_document(sources: Iterable[SourceRef]) -> Iterator[str]:
     for source in documents.values():
         kind = f" ({source.kind})" if source.kind else ""
         cited = f": {'; '.join(dict.fromkeys(places[source.id]))}" if source.id in places else ""
-        yield f"- {source.id}: {source.title}{kind}" + (f" {source.url}" if source.url else "") + cited
+        yield f"- {source.id}: {source.title}{kind}{cited}" + (f" <{source.url}>" if source.url else "")
