@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 . tools/venv.sh
-prepare_venv '.[compile]'
+prepare_venv '.[compile,emulate]'
 exec "$VENV/bin/kb" demo

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 . tools/venv.sh
-prepare_venv '.[compile,dev]'
+prepare_venv '.[compile,emulate,dev]'
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
 exec "$VENV/bin/python" -m pytest "$@"

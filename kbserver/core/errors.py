@@ -26,7 +26,6 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-
 MAX_TEXT = 1000
 
 

@@ -132,9 +132,7 @@ class FactFile:
             locator = entry.get("locator")
             if locator is not None and not isinstance(locator, str):
                 raise self._fault(fact_id, f"the locator of {source.id} must be text")
-            refs.append(
-                SourceRef(id=source.id, title=source.title, url=source.url, kind=source.kind, locator=locator)
-            )
+            refs.append(SourceRef(id=source.id, title=source.title, url=source.url, kind=source.kind, locator=locator))
         return tuple(refs)
 
     def _conflict(self, fact_id: str, entry: Any) -> Conflict:

@@ -104,9 +104,7 @@ def _read_constants(arch: str, facts: FactTable) -> Constants:
         sources_of={name: tuple(entry.sources) for name, entry in entries.items()},
         contested_lds_granules=tuple(value for value in granules if isinstance(value, int)),
         lds_elsewhere=tuple(
-            (other, facts.get(f"{other}.{FACT_IDS['lds_bytes']}").value)
-            for other in targets().archs
-            if other != arch
+            (other, facts.get(f"{other}.{FACT_IDS['lds_bytes']}").value) for other in targets().archs if other != arch
         ),
         **{name: int(entry.value) for name, entry in entries.items()},
     )
@@ -194,7 +192,5 @@ def compiler_remark(constants: Constants, kernel: Kernel) -> int:
     best = large
     if small > large:
         best = small + small * min((constants.waves_per_cu - small) // small, waves - 1)
-    by_registers = min(
-        constants.vgprs // kernel.allocated_vgprs(constants), constants.sgprs // max(kernel.sgprs, 1)
-    )
+    by_registers = min(constants.vgprs // kernel.allocated_vgprs(constants), constants.sgprs // max(kernel.sgprs, 1))
     return max(1, min(-(-best // constants.simds), by_registers, constants.waves_per_simd))

@@ -120,9 +120,7 @@ def _shape(gpu: Gpu, facts: FactTable) -> _Shape:
     names = [gpu.product] if gpu.product else [p.name for p in targets().products.values() if p.arch == gpu.arch]
     shapes = set()
     for name in names:
-        values = [
-            _get(facts, f"{gpu.arch}.{_slug(name)}.compute.{field}") for field in ("cus", f"{die.lower()}s")
-        ]
+        values = [_get(facts, f"{gpu.arch}.{_slug(name)}.compute.{field}") for field in ("cus", f"{die.lower()}s")]
         if all(values):
             shapes.add(tuple(fact.value for fact in values))
     if len(shapes) != 1:

@@ -54,8 +54,11 @@ class AssemblyListing(Result):
 def inspect_assembly(
     name: Annotated[
         str | None,
-        Arg("A kernel of the case study, or a build id; on the command line also a file.",
-            positional=True, file_argument="path"),
+        Arg(
+            "A kernel of the case study, or a build id; on the command line also a file.",
+            positional=True,
+            file_argument="path",
+        ),
     ] = None,
     build: Annotated[str | None, Arg("A build id that compile_kernel gave.")] = None,
     path: Annotated[str | None, Arg("A kernel source file, compiled first.")] = None,
@@ -84,10 +87,7 @@ def inspect_assembly(
     functions = _functions(program, kernel)
     wanted = _matcher(grep)
     fitting = [
-        line
-        for function in functions
-        for line in _lines(function, source_line, built.source)
-        if wanted(line.text)
+        line for function in functions for line in _lines(function, source_line, built.source) if wanted(line.text)
     ]
     shown = fitting[start - 1 : start - 1 + min(limit, MAX_LINES)]
     after = start + len(shown)

@@ -51,8 +51,12 @@ OUR_FIGURES = {"waves_per_simd": "compiler_waves_per_simd"}
 def compile_kernel(
     name: Annotated[
         str | None,
-        Arg("A kernel of the case study (kernels/task.yaml) or a .hip file.", positional=True,
-            file_argument="path", stdin_argument="source"),
+        Arg(
+            "A kernel of the case study (kernels/task.yaml) or a .hip file.",
+            positional=True,
+            file_argument="path",
+            stdin_argument="source",
+        ),
     ] = None,
     path: Annotated[str | None, Arg("A kernel source file; quoted includes inside its folder are found.")] = None,
     source: Annotated[str | None, Arg("The kernel source as text.")] = None,

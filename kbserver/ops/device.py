@@ -50,8 +50,12 @@ class DeviceInfo(Result):
 def device_info(
     path: Annotated[
         str | None,
-        Arg("a saved output of rocminfo; `-` reads standard input", flags=("--from",), metavar="FILE",
-            stdin_argument="text"),
+        Arg(
+            "a saved output of rocminfo; `-` reads standard input",
+            flags=("--from",),
+            metavar="FILE",
+            stdin_argument="text",
+        ),
     ] = None,
     text: Annotated[str | None, Arg("the output of rocminfo as text")] = None,
     product: Annotated[str | None, Arg("show the recorded rocminfo figures of a product: MI355X")] = None,
@@ -117,9 +121,7 @@ def _recorded(product: str) -> DeviceInfo:
     )
 
 
-def _checked(
-    said: Rocminfo, origin: str, *, note: str | None = None, source: SourceRef | None = None
-) -> DeviceInfo:
+def _checked(said: Rocminfo, origin: str, *, note: str | None = None, source: SourceRef | None = None) -> DeviceInfo:
     from kbserver.hardware.facts import load_facts
     from kbserver.hardware.identify import identify, problems_of
     from kbserver.hardware.reference import differences, partition

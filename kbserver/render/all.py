@@ -1,4 +1,5 @@
 """Importing this registers every renderer; add yours here."""
+
 import kbserver.render.assembly
 import kbserver.render.compile
 import kbserver.render.device

@@ -34,9 +34,7 @@ def _block(fact: FactAnswer) -> str:
         lines.append(f"  formula: {fact.formula}")
     if fact.sources:
         lines.append(f"  source: {_cited(fact.sources)}")
-    lines += [
-        f"  contested: {one.shown} says {_cited(one.sources)}. Not taken: {one.reason}" for one in fact.conflicts
-    ]
+    lines += [f"  contested: {one.shown} says {_cited(one.sources)}. Not taken: {one.reason}" for one in fact.conflicts]
     return "\n".join(lines)
 
 

@@ -94,9 +94,7 @@ def find_compiler(name: str | None = None) -> Compiler:
         if candidate.compiler:
             return candidate.compiler
         rejected.append(f"{candidate.kind}: {candidate.reason}")
-    raise NoCompiler(
-        "no compiler for AMD GPUs found", hint=INSTALL_HINT, details={"looked_at": rejected}
-    )
+    raise NoCompiler("no compiler for AMD GPUs found", hint=INSTALL_HINT, details={"looked_at": rejected})
 
 
 def survey() -> list[Candidate]:

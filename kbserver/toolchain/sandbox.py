@@ -63,9 +63,7 @@ def _syscall(number: int, *arguments: object) -> int:
 
 
 @contextmanager
-def confinement(
-    *, read: Sequence[Path], write: Sequence[Path]
-) -> Iterator[Callable[[], None] | None]:
+def confinement(*, read: Sequence[Path], write: Sequence[Path]) -> Iterator[Callable[[], None] | None]:
     """Yield a function for the child to call before exec, or None when this kernel has no Landlock.
 
     After that call the child and its children read and execute only beneath `read`, read and write only beneath

@@ -128,9 +128,7 @@ def test_following_the_next_step_reaches_it() -> None:
                 step = start.next_step.replace(",", "")
                 fewer = re.search(r"<= (\d+) VGPRs", step)
                 smaller = re.search(r"<= (\d+) B of LDS", step)
-                again = occupancy(
-                    arch, int(fewer[1]) if fewer else vgprs, lds=int(smaller[1]) if smaller else lds
-                )
+                again = occupancy(arch, int(fewer[1]) if fewer else vgprs, lds=int(smaller[1]) if smaller else lds)
                 assert again.workgroups_per_cu == start.workgroups_per_cu + 1, (arch, vgprs, lds, step)
 
 

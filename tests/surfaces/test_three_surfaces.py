@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mcp import Client
-from tests.surfaces.samples import MACHINE_DEPENDENT, RIGHT
 
 from kbserver.cli import cli
 from kbserver.core.errors import KbError
@@ -17,6 +16,7 @@ from kbserver.core.paths import Roots
 from kbserver.ops import operations
 from kbserver.render import render, render_plain
 from kbserver.server import KbServer
+from tests.surfaces.samples import MACHINE_DEPENDENT, RIGHT
 
 
 def call_tool(name: str, arguments: dict[str, Any]) -> Any:

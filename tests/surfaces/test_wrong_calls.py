@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from tests.surfaces.samples import HOSTILE_VALUES, RIGHT
 
 from kbserver.core.errors import KbError
 from kbserver.ops import operations
 from kbserver.server import KbServer
+from tests.surfaces.samples import HOSTILE_VALUES, RIGHT
 
 CASES = [(op.name, p.name) for op in operations().values() for p in op.parameters]
 
