@@ -1,4 +1,4 @@
-"""Execute gfx9 machine code (gfx90a, gfx942, gfx950) on the CPU: assembly text -> LLVM IR -> host code over real buffers.
+"""Execute gfx9 machine code (gfx90a, gfx942, gfx950) on the CPU: assembly text -> LLVM IR -> host code on real buffers.
 
 Reading order: `operands` and `decode` (text to typed operands), `semantics` (one table row an instruction), `translate`
 (rows to LLVM IR over 64 lanes), `runtime` (memory access and the grid loop, as IR), `jit`, `machine` (launch a grid).

@@ -168,10 +168,8 @@ class Value:
     def _compare(self, unsigned_: str, signed: str, floating_: str, other: Value | int | float) -> Value:
         left = self.splat(other.lanes) if isinstance(other, Value) and other.lanes > self.lanes else self
         right = left._other(other)
-        if self.type.is_float:
-            text = f"fcmp {floating_}"
-        else:
-            text = f"icmp {signed if self.type.kind == 'i' else unsigned_}"
+        integer = signed if self.type.kind == "i" else unsigned_
+        text = f"fcmp {floating_}" if self.type.is_float else f"icmp {integer}"
         return self.emitter.value(f"{text} {left.typed}, {right.ref}", u1, left.lanes)
 
     def __lt__(self, other: Value | int | float) -> Value:

@@ -21,9 +21,14 @@ TESTED_LLVMLITE = "0.50"
 
 @dataclass(frozen=True)
 class HostCode:
-    """A linked module. `run(launch, first, last)` executes workgroups [first, last) and releases the GIL."""
+    """A linked module; both functions release the GIL.
+
+    run(launch, first, last) executes workgroups [first, last); kernel(v, s, lds, context, state) runs one wavefront
+    until a barrier or its end.
+    """
 
     run: Any
+    kernel: Any
     compile_s: float
     cached: bool
     object_bytes: int
@@ -110,8 +115,9 @@ def _link(llvm: Any, image: bytes, key: str, started: float, cached: bool) -> Ho
     builder.add_object_img(image)
     builder.add_current_process()
     builder.export_symbol("run")
+    builder.export_symbol("kernel")
     library = builder.link(jit, f"kernel_{key[:16]}")
     # Python finds the function by address; ctypes releases the GIL for the time of the call.
-    prototype = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)
-    run = prototype(library["run"])
-    return HostCode(run, time.monotonic() - started, cached, len(image), (jit, library))
+    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)(library["run"])
+    kernel = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4, ctypes.c_int32)(library["kernel"])
+    return HostCode(run, kernel, time.monotonic() - started, cached, len(image), (jit, library))

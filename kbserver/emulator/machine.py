@@ -12,7 +12,7 @@ import numpy as np
 
 from kbserver.core.errors import TimedOut, UsageError
 from kbserver.emulator.arguments import Launch, kernarg_segment
-from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, ORDER_ROUNDS, OUT_OF_FUEL
+from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.jit import HostCode, compile_ir
@@ -261,7 +261,7 @@ def _run_all(workers: list[_Worker], wanted: range) -> None:
                 return
             try:
                 worker.execute(first, min(first + piece, wanted.stop))
-            except BaseException as error:  # noqa: BLE001 - handed to the launching thread
+            except BaseException as error:
                 worker.error = error
                 failed.set()
 

@@ -1,7 +1,7 @@
 """Operand text to typed operands: registers, numbers, names, with the input modifiers written around them.
 
-Register files. `v`: VGPR n has index n and AGPR n has index 256 + n (one unified file, as on gfx90a and later). `s`: the
-scalar operands keep the numbers of the manual's SSRC table, so vcc is s[106:107], m0 is 124 and exec is s[126:127].
+Register files. `v`: VGPR n has index n and AGPR n index 256 + n (one unified file, as on gfx90a and later). `s`: scalar
+operands keep the numbers of the manual's SSRC table, so vcc is s[106:107], m0 is 124 and exec is s[126:127].
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ b16, b32 and b64 are bits without a number; float modifiers (neg, abs) are allow
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from kbserver.emulator.types import BY_NAME, Type, u64
 
@@ -22,7 +22,7 @@ IMMEDIATE = ("k", "uk")
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One value of a signature. `word` is the text of the signature: a type name, mask, dst, scc, exec, vcc, k or uk."""
+    """One value of a signature. `word` is its text there: a type name, mask, dst, scc, exec, vcc, k or uk."""
 
     word: str
     type: Type
@@ -47,7 +47,7 @@ class Signature:
         return sum(slot.explicit for slot in (*self.results, *self.sources))
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_signature(text: str) -> Signature:
     """Return the signature in `text`. Raises ValueError for an unknown word."""
     left, _, right = text.partition("=")

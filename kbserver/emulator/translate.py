@@ -177,8 +177,8 @@ def translate(kernel: Kernel, observers: Sequence[Observer] = ()) -> TranslatedK
     )
     body = "\n".join(emitter.lines)
     counters = CONTEXT["counters"] * 8
-    function = f"""define internal i32 @kernel(ptr noalias align 64 %v, ptr noalias align 64 %s, ptr noalias align 64 %lds, \
-ptr noalias %ctx, i32 %state) {{
+    files = "ptr noalias align 64 %v, ptr noalias align 64 %s, ptr noalias align 64 %lds"
+    function = f"""define i32 @kernel({files}, ptr noalias %ctx, i32 %state) {{
 entry:
   %addresses = alloca [64 x i64], align 64
   %counters_at = getelementptr i8, ptr %ctx, i64 {counters}

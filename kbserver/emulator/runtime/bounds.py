@@ -58,7 +58,8 @@ none:
 }}
 """
 
-_RECORD = f"""define internal void @record_finding(ptr %ctx, i64 %kind, i32 %site, i64 %lane, i64 %address, i64 %size) cold noinline {{
+_WHERE = "i64 %lane, i64 %address, i64 %size"
+_RECORD = f"""define internal void @record_finding(ptr %ctx, i64 %kind, i32 %site, {_WHERE}) cold {{
 entry:
   {_at("%ctx", CONTEXT["finding_count"], "count_at")}
   %count = load i64, ptr %count_at, align 8
@@ -98,7 +99,8 @@ done:
 }}
 """
 
-_CHECK = f"""define internal i64 @check_global(ptr %addresses, i64 %exec, i64 %size, i64 %need, i64 %kind, ptr %ctx, i32 %site) {{
+_SITE = "i64 %kind, ptr %ctx, i32 %site"
+_CHECK = f"""define internal i64 @check_global(ptr %addresses, i64 %exec, i64 %size, i64 %need, {_SITE}) {{
 entry:
   %idle = icmp eq i64 %exec, 0
   br i1 %idle, label %empty, label %start
@@ -155,7 +157,7 @@ done:
 """
 
 # LDS: byte addresses are 32 bits; the offset of the instruction is added without wrapping.
-_CHECK_LDS = f"""define internal i64 @check_lds(ptr %addresses, i64 %exec, i64 %offset, i64 %size, i64 %kind, ptr %ctx, i32 %site) {{
+_CHECK_LDS = f"""define internal i64 @check_lds(ptr %addresses, i64 %exec, i64 %offset, i64 %size, {_SITE}) {{
 entry:
   {_at("%ctx", CONTEXT["lds_bytes"], "bytes_at")}
   %bytes = load i64, ptr %bytes_at, align 8

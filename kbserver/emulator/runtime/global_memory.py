@@ -63,7 +63,8 @@ def _load_to_lds(name: str, element: Element) -> Routine:
     size = max(4, element.bytes)
     narrow = f"i{element.bytes * 8}"
     if element.form:
-        convert = f"  %word_{{n}} = {element.form} {narrow} %raw_{{n}} to i32\n  store i32 %word_{{n}}, ptr %to_{{n}}, align 1"
+        convert = f"""  %word_{{n}} = {element.form} {narrow} %raw_{{n}} to i32
+  store i32 %word_{{n}}, ptr %to_{{n}}, align 1"""
     else:
         convert = f"  store {narrow} %raw_{{n}}, ptr %to_{{n}}, align 1"
     move = f"""{_ADDRESS}  %raw_{{n}} = load {narrow}, ptr %pointer_{{n}}, align 1

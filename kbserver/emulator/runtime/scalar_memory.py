@@ -9,6 +9,7 @@ from __future__ import annotations
 from kbserver.emulator.context import KIND_NUMBERS, RANGE, READ
 from kbserver.emulator.runtime.routine import Routine
 
+_KIND = KIND_NUMBERS["scalar read out of range"]
 _LOAD = f"""define internal void @scalar_load(i64 %address, i64 %bytes, ptr %data, ptr %ctx, i32 %site) {{
 entry:
   %aligned = and i64 %address, -4
@@ -22,7 +23,7 @@ reach:
   %inside = icmp ule i64 %last, %end
   br i1 %inside, label %copy, label %refuse
 refuse:
-  call void @record_finding(ptr %ctx, i64 {KIND_NUMBERS["scalar read out of range"]}, i32 %site, i64 0, i64 %aligned, i64 %bytes)
+  call void @record_finding(ptr %ctx, i64 {_KIND}, i32 %site, i64 0, i64 %aligned, i64 %bytes)
   call void @llvm.memset.p0.i64(ptr %data, i8 0, i64 %bytes, i1 false)
   ret void
 copy:

@@ -7,8 +7,9 @@ result of NaN is quieted.
 from __future__ import annotations
 
 from kbserver.emulator.ir import Value, call, select
-from kbserver.emulator.rows import Row, lane
+from kbserver.emulator.rows import Row
 from kbserver.emulator.types import f16, f32, f64, i16, i32, u16, u32
+from kbserver.emulator.vector_rows import lane
 
 
 def _byte_to_float(place: int) -> Row:

@@ -39,7 +39,7 @@ def _write_lane(t: Translation, d: Decoded) -> None:
 
 
 ROWS: dict[str, Row] = {
-    "v_readfirstlane_b32": Special(_read_first_lane),
-    "v_readlane_b32": Special(_read_lane),
-    "v_writelane_b32": Special(_write_lane),
+    "v_readfirstlane_b32": Special(_read_first_lane, writes=(0,), reads=(1,)),
+    "v_readlane_b32": Special(_read_lane, writes=(0,), reads=(1, 2)),
+    "v_writelane_b32": Special(_write_lane, writes=(0,), reads=(0, 1, 2)),
 }

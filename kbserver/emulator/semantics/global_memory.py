@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from kbserver.emulator.access import BadOperand, vgpr_bits
 from kbserver.emulator.decode import Decoded
-from kbserver.emulator.ir import LANES, Value
+from kbserver.emulator.ir import Value
 from kbserver.emulator.operands import M0, Name, Operand
 from kbserver.emulator.rows import Row, Special
 from kbserver.emulator.runtime.elements import LOADS, STORES, Element
 from kbserver.emulator.translate import Translation
-from kbserver.emulator.types import u32, u64
+from kbserver.emulator.types import u64
 
 # Cache policy bits (gfx90a: glc slc; gfx942 and gfx950: sc0 sc1 nt) do not change what a single device sees.
 CACHE_BITS = frozenset({"glc", "slc", "dlc", "sc0", "sc1", "nt"})
@@ -49,7 +49,7 @@ def _load(suffix: str, element: Element) -> Special:
         )
         t.registers.forget_vgprs(written)
 
-    return Special(function, _MODIFIERS)
+    return Special(function, _MODIFIERS, writes=(0,), reads=(1, 2), counter="vmcnt")
 
 
 def _store(suffix: str, element: Element) -> Special:
@@ -63,7 +63,7 @@ def _store(suffix: str, element: Element) -> Special:
             f"ptr %addresses, {t.registers.exec_bits.typed}, ptr {data}, ptr %ctx, i32 {d.index}",
         )
 
-    return Special(function, _MODIFIERS)
+    return Special(function, _MODIFIERS, reads=(0, 1, 2), counter="vmcnt")
 
 
 def _load_to_lds(suffix: str) -> Special:
@@ -78,7 +78,7 @@ def _load_to_lds(suffix: str) -> Special:
             f"ptr %addresses, {t.registers.exec_bits.typed}, ptr %lds, {start.typed}, ptr %ctx, i32 {d.index}",
         )
 
-    return Special(function, _MODIFIERS)
+    return Special(function, _MODIFIERS, reads=(0, 1), counter="vmcnt")
 
 
 ROWS: dict[str, Row] = {
@@ -89,5 +89,3 @@ ROWS: dict[str, Row] = {
         for suffix in ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
     },
 }
-
-__all__ = ["CACHE_BITS", "LANES", "ROWS", "global_addresses", "u32"]

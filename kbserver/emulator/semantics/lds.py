@@ -42,7 +42,7 @@ def _read(suffix: str, element: Element) -> Special:
         _access(t, d, f"lds_load_{suffix}", d.register(1, "v", 1), destination, d.number("offset"))
         t.registers.forget_vgprs(range(destination.index, destination.index + destination.count))
 
-    return Special(function, _ONE)
+    return Special(function, _ONE, writes=(0,), reads=(1,), counter="lgkmcnt")
 
 
 def _write(suffix: str, element: Element) -> Special:
@@ -50,7 +50,7 @@ def _write(suffix: str, element: Element) -> Special:
         data = d.register(1, "v", element.dwords)
         _access(t, d, f"lds_store_{suffix}", d.register(0, "v", 1), data, d.number("offset"))
 
-    return Special(function, _ONE)
+    return Special(function, _ONE, reads=(0, 1), counter="lgkmcnt")
 
 
 def _parts(register: Register, dwords: int) -> tuple[Register, Register]:
@@ -72,7 +72,7 @@ def _read2(dwords: int, stride: int) -> Special:
             _access(t, d, f"lds_load_{suffix}", address, parts[place], d.number(f"offset{place}") * scale)
             t.registers.forget_vgprs(range(parts[place].index, parts[place].index + dwords))
 
-    return Special(function, _TWO)
+    return Special(function, _TWO, writes=(0,), reads=(1,), counter="lgkmcnt")
 
 
 def _write2(dwords: int, stride: int) -> Special:
@@ -85,7 +85,7 @@ def _write2(dwords: int, stride: int) -> Special:
             data = d.register(1 + place, "v", dwords)
             _access(t, d, f"lds_store_{suffix}", address, data, d.number(f"offset{place}") * scale)
 
-    return Special(function, _TWO)
+    return Special(function, _TWO, reads=(0, 1, 2), counter="lgkmcnt")
 
 
 ROWS: dict[str, Row] = {

@@ -142,7 +142,7 @@ def _mfma(shape: Shape) -> Special:
             results[element] = total
         _write(t, destination, results, shape)
 
-    return Special(function, _MODIFIERS)
+    return Special(function, _MODIFIERS, writes=(0,), reads=(1, 2, 3))
 
 
 def _write(t: Translation, destination: Register, results: list[Value], shape: Shape) -> None:

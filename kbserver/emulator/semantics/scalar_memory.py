@@ -40,7 +40,7 @@ def _load(dwords: int) -> Special:
         t.call("scalar_load", f"{address.typed}, i64 {dwords * 4}, ptr {pointer}, ptr %ctx, i32 {d.index}")
         t.registers.forget_sgprs(indices)
 
-    return Special(function, _MODIFIERS)
+    return Special(function, _MODIFIERS, writes=(0,), reads=(1, 2), counter="lgkmcnt")
 
 
 ROWS: dict[str, Row] = {

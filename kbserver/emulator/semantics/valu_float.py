@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kbserver.emulator.ir import Value, absolute, call, fma, select
-from kbserver.emulator.rows import Row, lane
-from kbserver.emulator.types import f32, f64, i32, u32, unsigned
+from kbserver.emulator.ir import Value, call, fma, select
+from kbserver.emulator.rows import Row
+from kbserver.emulator.types import f32, f64, i32, unsigned
+from kbserver.emulator.vector_rows import lane
 
 _NAN_BITS = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}
 
@@ -152,5 +153,3 @@ ROWS: dict[str, Row] = {
     "v_ldexp_f64": lane("f64 = f64 i32", _power_of_two),
     "v_ldexp_f16": lane("f16 = f16 i16", lambda x, n: _power_of_two(x.to(f32), n.to(i32)).to(x.type)),
 }
-
-__all__ = ["ROWS", "absolute", "u32"]

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kbserver.emulator.ir import Value, call, high_product, popcount, select
-from kbserver.emulator.rows import Row, lane
+from kbserver.emulator.rows import Row
 from kbserver.emulator.semantics.bits import bit_field, find_one, sign_run
-from kbserver.emulator.types import i16, i32, i64, u8, u16, u32, u64
+from kbserver.emulator.types import i32, i64, u32, u64
+from kbserver.emulator.vector_rows import lane
 
 Pair = tuple[Value, Value]
 
@@ -301,5 +302,3 @@ ROWS: dict[str, Row] = {
     "v_lshrrev_b16": lane("u16 = u16 u16", lambda n, x: _shift_right(x, n)),
     "v_ashrrev_i16": lane("i16 = u16 i16", lambda n, x: _shift_right(x, n)),
 }
-
-__all__ = ["ROWS", "i16", "u8", "u16"]

@@ -8,10 +8,11 @@ from kbserver.emulator.access import BadOperand, read_lanes
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.ir import Value, call, fma
 from kbserver.emulator.operands import Operand, Register
-from kbserver.emulator.rows import Row, Special, packed
+from kbserver.emulator.rows import Row, Special
 from kbserver.emulator.semantics.valu_float import maximum, minimum
 from kbserver.emulator.translate import Translation
 from kbserver.emulator.types import u32
+from kbserver.emulator.vector_rows import packed
 
 
 def _saturating(operation: str) -> Callable[[Value, Value], Value]:
@@ -29,7 +30,7 @@ def _shift(right: bool) -> Callable[[Value, Value], Value]:
 
 
 def _move_pair(t: Translation, d: Decoded) -> None:
-    """v_pk_mov_b32: the low dword comes from the first source, the high one from the second; op_sel picks which half."""
+    """v_pk_mov_b32: the low dword comes from the first source, the high one from the second; op_sel picks the half."""
     chosen = d.modifiers.get("op_sel", (0, 0))
     if not isinstance(chosen, tuple) or len(chosen) < 2:
         raise BadOperand("op_sel is no list of two")
@@ -49,7 +50,7 @@ def _dword(t: Translation, operand: Operand, high: bool) -> Value:
 
 
 ROWS: dict[str, Row] = {
-    "v_pk_mov_b32": Special(_move_pair, frozenset({"op_sel", "op_sel_hi"})),
+    "v_pk_mov_b32": Special(_move_pair, frozenset({"op_sel", "op_sel_hi"}), writes=(0,), reads=(1, 2)),
     "v_pk_fma_f32": packed("f32 = f32 f32 f32", fma),
     "v_pk_mul_f32": packed("f32 = f32 f32", lambda x, y: x * y),
     "v_pk_add_f32": packed("f32 = f32 f32", lambda x, y: x + y),

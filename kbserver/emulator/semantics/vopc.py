@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kbserver.emulator.ir import Value
-from kbserver.emulator.rows import Row, lane
+from kbserver.emulator.rows import Row
 from kbserver.emulator.types import u1, unsigned
+from kbserver.emulator.vector_rows import lane
 
 Condition = Callable[[Value, Value], Value]
 
