@@ -24,6 +24,7 @@ CONTEXT = _slots(
     "counters",  # address of the counters, two words a segment
     "workgroup",  # linear number of the running workgroup
     "wave",  # number of the running wavefront in its workgroup
+    "trace",  # address of the table of recorded accesses, when the kernel was translated with a recorder
 )
 RANGE = _slots(
     "base",
