@@ -81,10 +81,12 @@ class Machine:
         seed: int = 0,
         poison: bool = True,
         fuel: int = DEFAULT_FUEL,
+        trace: np.ndarray | None = None,
     ) -> Outcome:
         """Run the grid (`grid` counts workgroups) or a part of its workgroups.
 
-        order: forward, reversed or seeded, the order in which wavefronts take turns. Raises UsageError for a launch
+        order: forward, reversed or seeded, the order in which wavefronts take turns. trace: where the recorder of
+        `observers.accesses` writes; needed with that observer, and then for one thread. Raises UsageError for a launch
         that the hardware would refuse and TimedOut when a wavefront spends its loop budget.
         """
         launch = Launch(grid, block, dynamic_lds_bytes)
@@ -100,6 +102,10 @@ class Machine:
         sgprs = self._initial_sgprs(segment, place, packet)
         orders = wave_orders(order, launch.waves, seed)
         workers = [_Worker(self, launch, kernarg.table(), sgprs, orders, poison, fuel) for _ in range(max(1, threads))]
+        if trace is not None:
+            if len(workers) != 1:
+                raise ValueError("accesses are recorded by one thread")
+            workers[0].context[CONTEXT["trace"]] = trace.ctypes.data
         started = time.monotonic()
         _run_all(workers, wanted)
         wall_s = time.monotonic() - started
