@@ -6,6 +6,9 @@
 // those is a compile error. Host code in a source file belongs under #if !__HIP_DEVICE_COMPILE__.
 #pragma once
 
+// ROCm's header brings the fixed-width integers along, and kernels rely on it.
+#include <stdint.h>
+
 #include "detail/atomics.h"
 #include "detail/cross_lane.h"
 #include "detail/indices.h"
