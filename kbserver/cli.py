@@ -65,7 +65,7 @@ def _command_of(op: Operation) -> click.Command:
             _print_json(result.to_json())
         else:
             _print_text(result)
-        ctx.exit(1 if op.says_no(result) else 0)
+        ctx.exit(3 if op.cannot_tell(result) else 1 if op.says_no(result) else 0)
 
     return click.Command(op.command, params=params, callback=callback, help=op.description, short_help=op.title)
 

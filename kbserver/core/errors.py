@@ -14,6 +14,7 @@ KbError
 └── ToolFailure          an external program failed                                 exit 1
     ├── CompileFailed    the compiler rejected the source: diagnostics in details
     ├── CompilerCrashed  the compiler died on a signal or an internal error
+    ├── EngineCrashed    the process that executes a kernel died: no verdict about the kernel
     ├── TimedOut         the wall-clock limit was reached and the process group killed
     └── OutputTooLarge   the program wrote more than the limit
 
@@ -156,9 +157,29 @@ class CompilerCrashed(ToolFailure):
     code = "compiler_crashed"
 
 
+class EngineCrashed(ToolFailure):
+    code = "engine_crashed"
+
+
 class TimedOut(ToolFailure):
     code = "timed_out"
 
 
 class OutputTooLarge(ToolFailure):
     code = "output_too_large"
+
+
+def error_from_payload(payload: Mapping[str, Any]) -> KbError:
+    """Return the error that another process sent as `payload()`; a code that nothing here has is an InternalError."""
+    entry = payload["error"]
+    kind = next((one for one in _tree(KbError) if one.code == entry["code"]), InternalError)
+    error = kind.__new__(kind)
+    # Some classes make their message from other arguments; here it is made already.
+    KbError.__init__(
+        error, entry["message"], where=entry.get("where"), hint=entry.get("hint"), details=entry.get("details")
+    )
+    return error
+
+
+def _tree(kind: type[KbError]) -> list[type[KbError]]:
+    return [kind, *(one for child in kind.__subclasses__() for one in _tree(child))]

@@ -37,6 +37,10 @@ class Roots:
         return self.workspace / "builds"
 
     @property
+    def runs(self) -> Path:
+        return self.workspace / "runs"
+
+    @property
     def cache(self) -> Path:
         return self.workspace / "cache"
 

@@ -38,6 +38,8 @@ class Rule:
     """It proves only with a place in the document: without it nobody can look the statement up."""
     needs_arch: bool = False
     """It proves only when it says which target it is about."""
+    statuses: tuple[str, ...] = ("verified", "refuted")
+    """Which of them it may grant."""
     scope: str = ""
     """What the status then means, in words that follow "granted by"."""
 
@@ -49,6 +51,20 @@ RULES: dict[str, Rule] = {
         needs_arch=True,
         scope="a build shows registers, LDS, scratch and instructions, not speed",
     ),
+    "run": Rule(
+        "a run that passed here",
+        proves=True,
+        needs_arch=True,
+        scope="a verification run shows that results are right on the shapes and seeds that it names, not speed",
+    ),
+    "failed_run": Rule(
+        "a run that failed here",
+        proves=True,
+        needs_arch=True,
+        statuses=("refuted",),
+        scope="a failed run shows that the kernel's results are wrong on a shape and seed that it names",
+    ),
+    "undecided_run": Rule("a run without a verdict", proves=False),
     "vendor": Rule(
         "a vendor document, or a fact from one",
         proves=True,
@@ -96,7 +112,7 @@ def grant(requested: str, evidence: Sequence[Evidence], arch: Sequence[str]) -> 
         return Grant(status=requested, reason="no proof was asked for: the statement is kept as unverified", proofs=[])
     refusals, proofs = [], []
     for item in evidence:
-        refusal = _why_not(item)
+        refusal = _why_not(item, requested)
         if refusal is None:
             proofs.append(item)
         else:
@@ -118,11 +134,13 @@ def grant(requested: str, evidence: Sequence[Evidence], arch: Sequence[str]) -> 
     )
 
 
-def _why_not(item: Evidence) -> str | None:
+def _why_not(item: Evidence, requested: str) -> str | None:
     """Return why this evidence proves nothing, or None when it may prove."""
     rule = RULES[item.kind]
     if not rule.proves:
         return f"is {rule.what}, which proves nothing by itself"
+    if requested not in rule.statuses:
+        return f"is {rule.what}, which can show a statement {' or '.join(rule.statuses)} only"
     if rule.needs_locator and not item.locator:
         return "names a whole document: add where in it, as `cite:ID, LOCATOR`"
     if rule.needs_arch and not item.arch:

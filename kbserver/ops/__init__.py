@@ -8,6 +8,7 @@ from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.occupancy import occupancy
 from kbserver.ops.registry import Arg, Operation, operation, operations
+from kbserver.ops.verify import verify_kernel
 
 __all__ = [
     "Arg",
@@ -23,4 +24,5 @@ __all__ = [
     "read",
     "record_lesson",
     "search",
+    "verify_kernel",
 ]

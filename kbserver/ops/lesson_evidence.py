@@ -10,7 +10,7 @@ from kbserver.journal.lessons import CITE_REF, find_lesson
 from kbserver.journal.status import Evidence
 
 FORMS = (
-    "build:ID, fact:ID, cite:SOURCE_ID, LOCATOR (a place in a document of gpu_arch/facts/sources.yaml), "
+    "run:ID, build:ID, fact:ID, cite:SOURCE_ID, LOCATOR (a place in a document of gpu_arch/facts/sources.yaml), "
     "gpu_arch/FILE.md#SECTION, lesson:ID, kernel:NAME"
 )
 
@@ -52,8 +52,6 @@ def look_up(ref: str) -> Evidence:
         return SCHEMES[scheme](ref)
     if ref.partition("#")[0].endswith(".md") and "://" not in ref:
         return _page(ref)
-    if scheme == "run":
-        raise UnresolvedRef("runs are not recorded by this version", where=ref, hint="name a build or cite a source")
     raise UnresolvedRef("not an evidence ref", where=ref, hint=f"refs look like {FORMS}")
 
 
@@ -82,6 +80,16 @@ def _build(ref: str) -> Evidence:
     return Evidence(ref=ref, kind="build", title=title, arch=[build.arch], locator=build.build_id)
 
 
+def _run(ref: str) -> Evidence:
+    from kbserver.runs.records import load_run
+
+    record = load_run(ref.removeprefix("run:"))
+    result = record["result"]
+    kind = RUN_KINDS.get(result.get("verdict", ""), "undecided_run")
+    title = f"{result['verdict']}: {result['kernel']} for {result['arch']}, shape {result['shape']}, {result['device']}"
+    return Evidence(ref=ref, kind=kind, title=title, arch=[result["arch"]], locator=record["created"])
+
+
 def _lesson(ref: str) -> Evidence:
     lesson = find_lesson(ref).lesson
     return Evidence(ref=ref, kind="lesson", title=lesson.marked_title, arch=lesson.arch)
@@ -100,10 +108,12 @@ def _kernel(ref: str) -> Evidence:
     return Evidence(ref=ref, kind="kernel", title=f"{variant.name} of the task {task.name}")
 
 
+RUN_KINDS = {"PASS": "run", "FAIL": "failed_run"}
 SCHEMES: dict[str, Callable[[str], Evidence]] = {
     "build": _build,
     "cite": _citation,
     "fact": _fact,
     "kernel": _kernel,
     "lesson": _lesson,
+    "run": _run,
 }

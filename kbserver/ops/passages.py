@@ -126,9 +126,18 @@ def _open_build(ref: str) -> Opened:
     return Opened(ref, f"assembly of build {build.build_id} for {build.arch}", (Piece(ref, build.assembly_text, ()),))
 
 
+def _open_run(ref: str) -> Opened:
+    from kbserver.ops.run_text import run_text, run_title
+    from kbserver.runs.records import load_run
+
+    record = load_run(ref.removeprefix("run:"))
+    return Opened(ref, run_title(record), (Piece(ref, run_text(record), ()),))
+
+
 OPENERS: dict[str, Callable[[str], Opened]] = {
     "fact": _open_entry,
     "kernel": _open_kernel,
     "lesson": _open_lesson,
     "build": _open_build,
+    "run": _open_run,
 }

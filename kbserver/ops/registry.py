@@ -69,6 +69,8 @@ class Operation:
     open_world: bool
     says_no: Callable[[Any], bool]
     """True when the result is a "no" (exit status 1)."""
+    cannot_tell: Callable[[Any], bool]
+    """True when the result says that it cannot be told here (exit status 3)."""
 
     def call(self, arguments: dict[str, Any]) -> Result:
         """Validate `arguments` against the signature and run. Raises UsageError naming the argument."""
@@ -102,6 +104,7 @@ def operation(
     idempotent: bool = True,
     open_world: bool = False,
     says_no: Callable[[Any], bool] = lambda result: False,
+    cannot_tell: Callable[[Any], bool] = lambda result: False,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as an operation; its docstring's first paragraph is what a model reads to choose it."""
 
@@ -131,6 +134,7 @@ def operation(
             idempotent=idempotent,
             open_world=open_world,
             says_no=says_no,
+            cannot_tell=cannot_tell,
         )
         return function
 

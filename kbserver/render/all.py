@@ -7,4 +7,5 @@ import kbserver.render.doctor
 import kbserver.render.facts
 import kbserver.render.knowledge
 import kbserver.render.lessons
-import kbserver.render.occupancy  # noqa: F401
+import kbserver.render.occupancy
+import kbserver.render.verify  # noqa: F401

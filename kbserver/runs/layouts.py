@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kbserver.core.errors import ContentError
@@ -17,3 +19,9 @@ def to_layout(array: np.ndarray, axes: str, layout: str) -> np.ndarray:
 def from_layout(array: np.ndarray, axes: str, layout: str) -> np.ndarray:
     """Return `array`, stored in `layout`, as a view with its axes in the order of `axes`."""
     return to_layout(array, layout, axes)
+
+
+def axis_words(axes: str, box: Sequence[tuple[int, int]]) -> str:
+    """Return index ranges in words: `D 0-1, H 8, W 0-19`."""
+    spans = zip(axes, box, strict=True)
+    return ", ".join(f"{letter} {low}" if low == high else f"{letter} {low}-{high}" for letter, (low, high) in spans)

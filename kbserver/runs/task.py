@@ -55,9 +55,11 @@ class Tolerance(Record):
     against: str
     rule: str
     ulp_of_output: float | None = None
-    relative: float
+    """Share of the output's spacing that its rounding may cost; without it, `relative` stands for the rounding."""
+    relative: float = 0.0
     accumulated: float = 0.0
-    absolute: float
+    """Times the sum of the magnitudes of what is added."""
+    absolute: float = 0.0
     reason: str
     bitwise_equal: tuple[tuple[str, ...], ...] = ()
 

@@ -64,7 +64,7 @@ def test_every_unresolved_ref_is_named() -> None:
     with pytest.raises(UnresolvedRef) as caught:
         resolve_evidence(["build:abc", "lesson:0001", "run:7"])
     assert [item["ref"] for item in caught.value.details["unresolved"]] == ["build:abc", "run:7"]
-    assert "runs are not recorded by this version" in caught.value.message
+    assert "no run of this id in this workspace" in caught.value.message
 
 
 def test_stored_evidence_that_vanished_is_kept_and_marked(roots: Roots) -> None:

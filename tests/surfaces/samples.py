@@ -30,6 +30,10 @@ RIGHT: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"name": "step1_naive", "arch": "gfx942", "grep": "s_endpgm"},
         ["asm", "step1_naive", "--arch", "gfx942", "--grep", "s_endpgm"],
     ),
+    "verify_kernel": (
+        {"name": "step3_nchw_lds", "seeds": [1, 2], "threads": 1},
+        ["verify", "step3_nchw_lds", "--seed", "1", "--seed", "2", "--threads", "1"],
+    ),
     "record_lesson": ({"action": "list"}, ["lesson", "list"]),
 }
 

@@ -1,0 +1,81 @@
+"""One launch on the emulator, inside the worker: shared buffers to the emulator's, its outcome to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from kbserver.devices.buffers import SharedBuffer
+from kbserver.devices.interface import DeviceFinding, LaunchReport
+from kbserver.emulator.machine import Finding, Machine, Outcome
+from kbserver.emulator.memory import Buffer, Memory
+
+_NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
+DIVERGENT_BARRIER = "barrier divergence"
+ARGUMENT_TYPES = tuple(_NUMBERS)
+
+
+def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuffer]) -> LaunchReport:
+    """Run the machine once over shared buffers, without copying them."""
+    buffers = {
+        one.layout.name: Buffer(one.layout.name, one.array, one.array.ctypes.data, one.layout.writable, one.whole)
+        for one in shared
+    }
+    outcome = machine.launch(
+        Memory(list(buffers.values())),
+        [_argument(entry, buffers) for entry in message["arguments"]],
+        grid=tuple(message["grid"]),
+        block=tuple(message["block"]),
+        dynamic_lds_bytes=message["dynamic_lds_bytes"],
+        threads=message["threads"],
+        order=message["order"],
+        seed=message["seed"],
+        poison=message["poison"],
+        fuel=message["fuel"],
+    )
+    return LaunchReport(
+        wall_s=outcome.wall_s,
+        waves=outcome.waves,
+        wave_instructions=outcome.counts.wave_instructions,
+        findings=tuple(_findings(outcome)),
+    )
+
+
+def _argument(entry: str | list[Any], buffers: dict[str, Buffer]) -> Buffer | np.generic:
+    if isinstance(entry, str):
+        return buffers[entry]
+    kind, value = entry
+    return _NUMBERS[kind](value)
+
+
+def _findings(outcome: Outcome) -> list[DeviceFinding]:
+    """Return one finding for each kind and instruction; the first access of each is told in full."""
+
+    def place(finding: Finding) -> tuple[str, int]:
+        return finding.kind, finding.site
+
+    found = []
+    for (kind, _), group in groupby(sorted(outcome.findings, key=place), key=place):
+        accesses = list(group)
+        first = accesses[0]
+        found.append(
+            DeviceFinding(
+                kind=kind,
+                count=len(accesses),
+                message=f"`{first.instruction}` reached {first.where}, {first.bytes} bytes; "
+                f"lane {first.lane}, wavefront {first.wave}, workgroup {first.workgroup}",
+                where=first.source or f"assembly line {first.line}",
+            )
+        )
+    if outcome.divergent_rounds:
+        found.append(
+            DeviceFinding(
+                kind=DIVERGENT_BARRIER,
+                count=outcome.divergent_rounds,
+                message="some wavefronts of a workgroup waited at a barrier while others waited at another or had ended",
+            )
+        )
+    return found

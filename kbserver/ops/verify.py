@@ -1,0 +1,252 @@
+"""`verify_kernel` (`kb verify`): are a kernel's results right? Its machine code is run and every element compared."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from kbserver.core.errors import UsageError
+from kbserver.ops.compile import resolve_target
+from kbserver.ops.registry import Arg, operation
+from kbserver.runs.report import (
+    FAIL,
+    NOT_VERIFIED,
+    ChannelSummary,
+    Finding,
+    MissingInstruction,
+    PerChannel,
+    SupportSummary,
+    Times,
+    VerifyReport,
+    WorstElement,
+)
+
+if TYPE_CHECKING:
+    from kbserver.devices import Choice
+    from kbserver.runs.cases import Case
+    from kbserver.runs.findings import Found
+    from kbserver.runs.tally import Tally
+    from kbserver.runs.verify import Outcome, Subject
+
+KIND = "verify"
+MAX_FINDINGS, MAX_WORST, MAX_CHANNELS = 20, 5, 8
+MAX_THREADS = 64
+
+
+@operation(
+    name="verify_kernel",
+    command="verify",
+    title="Verify a kernel's results",
+    toolset="compile",
+    read_only=False,
+    idempotent=False,
+    says_no=lambda result: result.verdict == FAIL,
+    cannot_tell=lambda result: result.verdict == NOT_VERIFIED,
+)
+def verify_kernel(
+    name: Annotated[
+        str | None,
+        Arg(
+            "A kernel of the case study (kernels/task.yaml), or your own .hip file.",
+            positional=True,
+            file_argument="path",
+        ),
+    ] = None,
+    path: Annotated[str | None, Arg("Your own kernel source file.")] = None,
+    task: Annotated[
+        str | None, Arg("Task file that says what is computed; default: the one that has the variant.", metavar="FILE")
+    ] = None,
+    variant: Annotated[
+        str | None,
+        Arg(
+            "The variant whose entry symbol, arguments, layout and launch your file has.",
+            flags=("--as",),
+            metavar="VARIANT",
+        ),
+    ] = None,
+    shape: Annotated[str, Arg("A shape of the task: tiny, small or paper, the published problem.")] = "tiny",
+    arch: Annotated[
+        str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
+    ] = None,
+    device: Annotated[str, Arg("Where the machine code runs.", choices=("auto", "emulator"))] = "auto",
+    seeds: Annotated[
+        list[int] | None, Arg("Seed of the inputs; repeat for more. Default: drawn anew.", flags=("--seed",))
+    ] = None,
+    orders: Annotated[
+        list[str] | None,
+        Arg(
+            "Order in which wavefronts take turns: forward, reversed, seeded; repeat for more. Default: all, but one"
+            " on large shapes.",
+            flags=("--order",),
+        ),
+    ] = None,
+    threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
+) -> VerifyReport:
+    """Check that a kernel computes the right results, without a GPU: its gfx machine code is executed on this CPU on
+    fresh random inputs, and every element is compared with a float64 reference, per channel, in several wave orders
+    and on a shape that the kernel has not seen. Also finds out-of-range accesses, races, uninitialised reads, endless
+    loops, unwritten output. Give name, or path with variant for your own file. PASS, FAIL with findings, or
+    NOT_VERIFIED with the reason. Use it after every change, before you time anything. It says nothing about speed.
+    """  # fmt: skip
+    started = time.monotonic()
+    from kbserver.devices import find_device
+    from kbserver.runs.cases import plan
+    from kbserver.runs.records import new_run_id, write_run
+    from kbserver.runs.verify import verify
+
+    target, decided_by = resolve_target(arch)
+    subject = _subject(name, path, task, variant, target)
+    workers = _threads(threads)
+    cases = plan(subject.task, subject.variant, shape, seeds, orders)
+    choice = find_device(device)
+    outcome = verify(subject, cases, choice, workers)
+    report = _report(new_run_id(), subject, decided_by, choice, cases, outcome, path, time.monotonic() - started)
+    write_run(report.run_id, KIND, report.to_json(), outcome.builds[0].source_sha256)
+    return report
+
+
+def _subject(name: str | None, path: str | None, task: str | None, variant: str | None, target: str) -> Subject:
+    """Return what is meant. Raises UsageError unless it is a named kernel, or a file with the variant that it is."""
+    from kbserver.runs.task import find_kernel, load_task
+    from kbserver.runs.verify import Subject
+    from kbserver.toolchain.sources import from_file
+
+    if (name is None) == (path is None):
+        raise UsageError(
+            "give a kernel's name or a file, not both" if name else "give a kernel's name or a file",
+            hint="kb verify step3_nchw_lds, kb verify my.hip --as step3_nchw_lds",
+        )
+    chosen = load_task(Path(task).expanduser()) if task is not None else None
+    wanted = (name or variant or "").strip().removeprefix("kernel:")
+    if name is not None and variant is not None:
+        raise UsageError("--as is for a file; a named kernel is its own variant", where="variant")
+    if chosen is not None and not wanted and len(chosen.variants) == 1:
+        found, of = chosen, chosen.variants[0]
+    elif not wanted:
+        raise UsageError("say which variant the file is", where="variant", hint="kb verify my.hip --as step3_nchw_lds")
+    else:
+        found, of = (chosen, chosen.variant(wanted)) if chosen is not None else find_kernel(wanted)
+    if target not in of.arches:
+        raise UsageError(f"{of.name} is written for {', '.join(of.arches)}, not for {target}", where="arch")
+    snapshot = from_file(Path(path).expanduser() if path is not None else found.source(of))
+    return Subject(found, of, snapshot, target)
+
+
+def _threads(threads: int | None) -> int:
+    if threads is None:
+        return min(MAX_THREADS, len(os.sched_getaffinity(0)))
+    if not 1 <= threads <= MAX_THREADS:
+        raise UsageError(f"threads are 1 to {MAX_THREADS}", where="threads")
+    return threads
+
+
+def _report(
+    run_id: str, subject: Subject, decided_by: str, choice: Choice, cases: tuple[Case, ...], outcome: Outcome,
+    path: str | None, total_s: float,
+) -> VerifyReport:  # fmt: skip
+    task, variant, tally = subject.task, subject.variant, outcome.tally
+    built = outcome.builds[0]
+    host = f" on {outcome.loads[0].host}" if outcome.loads else ""
+    found = list(outcome.findings.found.values())
+    return VerifyReport(
+        run_id=run_id,
+        verdict=outcome.verdict,
+        reason=outcome.reason,
+        kernel=variant.name,
+        source=f"kernel:{variant.name}" if path is None else built.source,
+        task=task.name,
+        arch=subject.arch,
+        decided_by=decided_by,
+        device=f"{choice.device.name}{host}",
+        device_decided_by=choice.decided_by,
+        reference=f"{task.reference}, {task.tolerance.against} NumPy",
+        second_reference=outcome.second,
+        tolerance=task.tolerance.rule,
+        build_id=built.build_id,
+        compiler=f"{built.compiler_kind} {built.compiler_version}",
+        shape=cases[0].shape,
+        shapes={case.shape: {k: v for k, v in case.sizes.items() if not k.startswith("O")} for case in cases},
+        seeds=list(cases[0].seeds),
+        orders=list(dict.fromkeys(turn.order for case in cases for turn in case.turns)),
+        elements=tally.elements,
+        mismatches=tally.mismatches,
+        unwritten=tally.unwritten,
+        max_abs=tally.max_abs,
+        max_ulp=tally.max_ulp,
+        worst=_worst(tally),
+        per_channel=_per_channel(tally),
+        findings=[_finding(item) for item in found[:MAX_FINDINGS]],
+        total_findings=len(found),
+        launches=tally.launches,
+        support=_support(outcome),
+        times=_times(outcome, total_s),
+    )
+
+
+def _finding(item: Found) -> Finding:
+    return Finding(check=item.check, severity=item.severity, where=item.where, message=item.message, count=item.count)
+
+
+def _worst(tally: Tally) -> list[WorstElement]:
+    if tally.worst is None:
+        return []
+    case, comparison = tally.worst
+    rows = [(check.channel, wrong) for check in comparison.failing for wrong in check.worst]
+    rows.sort(key=lambda row: (row[1].ulp >= 0, -row[1].ulp))
+    return [
+        WorstElement(
+            index=[0, channel, *wrong.index],
+            got=wrong.got if math.isfinite(wrong.got) else None,
+            want=wrong.want,
+            ulp=wrong.ulp if wrong.ulp >= 0 else None,
+            shape=case.shape,
+        )
+        for channel, wrong in rows[:MAX_WORST]
+    ]
+
+
+def _per_channel(tally: Tally) -> PerChannel | None:
+    if tally.worst is None:
+        line = tally.launches[0] if tally.launches else None
+        return PerChannel(shape=line.shape, channels=line.sizes.get("C", 1), failing=0, worst=[]) if line else None
+    case, comparison = tally.worst
+    worst = sorted(comparison.failing, key=lambda check: -check.mismatches)[:MAX_CHANNELS]
+    return PerChannel(
+        shape=case.shape,
+        channels=comparison.channels,
+        failing=len(comparison.failing),
+        worst=[
+            ChannelSummary(
+                channel=check.channel, mismatches=check.mismatches, elements=check.elements, max_ulp=check.max_ulp
+            )
+            for check in worst
+        ],
+    )
+
+
+def _support(outcome: Outcome) -> SupportSummary | None:
+    support = outcome.support
+    if support is None:
+        return None
+    return SupportSummary(
+        instructions=support.instructions,
+        supported=support.supported,
+        missing=[MissingInstruction(**entry) for entry in support.missing],
+    )
+
+
+def _times(outcome: Outcome, total_s: float) -> Times:
+    tally = outcome.tally
+    return Times(
+        build_s=round(tally.build_s, 3),
+        load_s=round(tally.load_s, 3),
+        launch_s=round(tally.launch_s, 3),
+        inputs_s=round(tally.inputs_s, 3),
+        compare_s=round(tally.compare_s, 3),
+        total_s=round(total_s, 3),
+        build_cached=all(built.cached for built in outcome.builds),
+        code_cached=all(info.cached for info in outcome.loads),
+    )
