@@ -19,6 +19,7 @@ from kbserver.core.paths import current_roots
 from kbserver.devices.buffers import SharedBuffer
 from kbserver.devices.channel import BadMessage, ChannelClosed, receive, send
 from kbserver.devices.interface import Code, DeviceFinding, Launch, LaunchReport, LoadedInfo, Support
+from kbserver.emulator.measurement import Measurement
 
 MEMORY_BYTES = 4 << 30
 """Address space for Python, LLVM and the emulator; buffers come on top."""
@@ -42,7 +43,7 @@ class LoadedOnEmulator:
         self._entry = code.entry
         self._wall_s = wall_s
         self._deadline = time.monotonic() + wall_s
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
         self._channel, theirs = socket.socketpair()
         try:
             self._process = subprocess.Popen(
@@ -87,6 +88,23 @@ class LoadedOnEmulator:
         findings = tuple(DeviceFinding(**entry) for entry in answer["findings"])
         return LaunchReport(**{**answer, "findings": findings})
 
+    def profile(self, launch: Launch, buffers: Sequence[SharedBuffer], sample: int | None) -> Measurement:
+        """Count the launch's instructions over the whole grid and record the accesses of `sample` workgroups, or all.
+
+        Raises what `launch` raises.
+        """
+        answer = self._ask(
+            {
+                "do": "profile",
+                **asdict(launch),
+                "sample": sample,
+                "cache": str(current_roots().cache),
+                "buffers": [asdict(one.layout) for one in buffers],
+            },
+            [one.fd for one in buffers],
+        )
+        return Measurement.from_json(answer)
+
     def _ask(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         try:
             self._channel.settimeout(max(0.01, self._deadline - time.monotonic()))
@@ -126,7 +144,7 @@ class LoadedOnEmulator:
         return EngineCrashed(
             f"the process that executes the kernel {how}" + (f": {said[-1][:200]}" if said else ""),
             where=self._entry,
-            hint="this is a fault of the emulator or of LLVM, not a verdict about the kernel: report it with the source",
+            hint="a fault of the emulator or of LLVM, not a verdict about the kernel: report it with the source",
             details={"stderr": said[-10:]},
         )
 

@@ -20,13 +20,10 @@ ARGUMENT_TYPES = tuple(_NUMBERS)
 
 def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuffer]) -> LaunchReport:
     """Run the machine once over shared buffers, without copying them."""
-    buffers = {
-        one.layout.name: Buffer(one.layout.name, one.array, one.array.ctypes.data, one.layout.writable, one.whole)
-        for one in shared
-    }
+    buffers = emulator_buffers(shared)
     outcome = machine.launch(
         Memory(list(buffers.values())),
-        [_argument(entry, buffers) for entry in message["arguments"]],
+        [argument(entry, buffers) for entry in message["arguments"]],
         grid=tuple(message["grid"]),
         block=tuple(message["block"]),
         dynamic_lds_bytes=message["dynamic_lds_bytes"],
@@ -44,7 +41,16 @@ def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuf
     )
 
 
-def _argument(entry: str | list[Any], buffers: dict[str, Buffer]) -> Buffer | np.generic:
+def emulator_buffers(shared: Sequence[SharedBuffer]) -> dict[str, Buffer]:
+    """Return the emulator's view of shared buffers, by name."""
+    return {
+        one.layout.name: Buffer(one.layout.name, one.array, one.array.ctypes.data, one.layout.writable, one.whole)
+        for one in shared
+    }
+
+
+def argument(entry: str | list[Any], buffers: dict[str, Buffer]) -> Buffer | np.generic:
+    """Return an argument of a message: a buffer by its name, or a number by type and value."""
     if isinstance(entry, str):
         return buffers[entry]
     kind, value = entry
@@ -75,7 +81,7 @@ def _findings(outcome: Outcome) -> list[DeviceFinding]:
             DeviceFinding(
                 kind=DIVERGENT_BARRIER,
                 count=outcome.divergent_rounds,
-                message="some wavefronts of a workgroup waited at a barrier while others waited at another or had ended",
+                message="some wavefronts of a workgroup waited at a barrier, others waited at another or had ended",
             )
         )
     return found

@@ -10,6 +10,8 @@ import resource
 import socket
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,17 +63,31 @@ class Worker:
         """Run the loaded kernel over the buffers behind the descriptors."""
         from kbserver.devices.emulator_launch import launch
 
-        buffers = []
-        for entry in message["buffers"]:
-            layout = Layout(**{**entry, "shape": tuple(entry["shape"])})
-            # An input is mapped without the right to write: not even a fault of the emulator can change it.
-            buffers.append(SharedBuffer(layout, fds.pop(0), read_only=not layout.writable))
-        try:
+        with _mapped(message, fds) as buffers:
             report: LaunchReport = launch(self.machine, message, buffers)
-        finally:
-            for buffer in buffers:
-                buffer.close()
         return {**report.__dict__, "findings": [finding.__dict__ for finding in report.findings]}
+
+    def profile(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Count the loaded kernel's instructions and accesses over the buffers behind the descriptors."""
+        from kbserver.devices.emulator_profile import profile
+
+        with _mapped(message, fds) as buffers:
+            return profile(self.machine, message, buffers)
+
+
+@contextmanager
+def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuffer]]:
+    """Map the buffers of a message for the time of one launch."""
+    buffers = []
+    for entry in message["buffers"]:
+        layout = Layout(**{**entry, "shape": tuple(entry["shape"])})
+        # An input is mapped without the right to write: not even a fault of the emulator can change it.
+        buffers.append(SharedBuffer(layout, fds.pop(0), read_only=not layout.writable))
+    try:
+        yield buffers
+    finally:
+        for buffer in buffers:
+            buffer.close()
 
 
 def _survey(program: Any, entry: str) -> tuple[Support, bool]:

@@ -4,8 +4,8 @@ In a phase every bank delivers one dword a pass, and any number of lanes may sha
 many passes as its busiest bank has distinct dwords, and the passes beyond the first are what SQ_LDS_BANK_CONFLICT
 counts. Every phase takes its pass, with lanes or without: the study's SQ_LDS_IDX_ACTIVE says so.
 
-Lanes whose address is not a multiple of the width are served dword by dword: HipKittens' bank experiment saw no conflict
-between an aligned lane and one a dword off. Atomics do not share a dword. Both are models.
+Lanes whose address is not a multiple of the width are served dword by dword: HipKittens' bank experiment saw no
+conflict between an aligned lane and one a dword off. Atomics do not share a dword. Both are models.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from kbserver.emulator.lds_rules import LANES, READ, WRITE, Rule, find_rule
 
 ALIGNMENT = {4: 1, 8: 8, 12: 16, 16: 16}
-"""Bytes that an access of this width must be aligned to, to be served at once; a dword may lie anywhere in its dword."""
+"""Width -> alignment in bytes that lets an access be served at once; up to a dword, any."""
 
 WIDTHS = {"b8": 1, "u8": 1, "i8": 1, "b16": 2, "u16": 2, "i16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
@@ -70,7 +70,7 @@ def misaligned(addresses: np.ndarray, active: np.ndarray, width: int) -> np.ndar
 
 def _busiest(dwords: np.ndarray, active: np.ndarray, banks: int, shares: bool) -> np.ndarray:
     """Return per row how many passes beyond the first the busiest bank needs."""
-    rows, columns = dwords.shape
+    rows = len(dwords)
     if not rows:
         return np.zeros(0, np.int64)
     # Sorted, equal dwords are neighbours; inactive lanes sort to the end under a number that no LDS has.

@@ -28,11 +28,14 @@ LDS_READ, LDS_WRITE, LDS_ATOMIC = "LDS read", "LDS write", "LDS atomic"
 GLOBAL_READ, GLOBAL_WRITE, GLOBAL_ATOMIC, SCRATCH = "global read", "global write", "global atomic", "scratch access"
 _KINDS = {number: name.removesuffix(" out of range") for number, name in FINDING_KINDS.items()}
 
-_RECORD = f"""define internal void @record_access(<{LANES} x i64> %addresses, i64 %exec, i64 %bytes, i64 %kind, ptr %ctx, \
-i32 %site) noinline {{
+_RECORD = f"""define internal void @record_access(<{LANES} x i64> %addresses, i64 %exec, i64 %bytes, i64 %kind, \
+ptr %ctx, i32 %site) noinline {{
 entry:
   %trace_at = getelementptr i8, ptr %ctx, i64 {CONTEXT["trace"] * 8}
   %trace = load ptr, ptr %trace_at, align 8
+  %none = icmp eq ptr %trace, null
+  br i1 %none, label %done, label %record
+record:
   %count = load i64, ptr %trace, align 8
   %more = add i64 %count, 1
   store i64 %more, ptr %trace, align 8
@@ -59,7 +62,8 @@ done:
 }}
 """
 
-_GLOBAL = f"""define internal i64 @check_global(ptr %addresses, i64 %exec, i64 %size, i64 %need, i64 %kind, ptr %ctx, i32 %site) {{
+_GLOBAL = f"""define internal i64 @check_global(ptr %addresses, i64 %exec, i64 %size, i64 %need, i64 %kind, ptr %ctx, \
+i32 %site) {{
 entry:
   %lanes = load <{LANES} x i64>, ptr %addresses, align 64
   call void @record_access(<{LANES} x i64> %lanes, i64 %exec, i64 %size, i64 %kind, ptr %ctx, i32 %site)
@@ -68,7 +72,8 @@ entry:
 }}
 """
 
-_LDS = f"""define internal i64 @check_lds(ptr %addresses, i64 %exec, i64 %offset, i64 %size, i64 %kind, ptr %ctx, i32 %site) {{
+_LDS = f"""define internal i64 @check_lds(ptr %addresses, i64 %exec, i64 %offset, i64 %size, i64 %kind, ptr %ctx, \
+i32 %site) {{
 entry:
   %narrow = load <{LANES} x i32>, ptr %addresses, align 64
   %wide = zext <{LANES} x i32> %narrow to <{LANES} x i64>
@@ -83,7 +88,7 @@ entry:
 
 
 class AccessRecorder:
-    """The observer that records; launch with `trace=` a table of `make_trace`, on one thread."""
+    """The observer that records; launch with `trace=` a table of `make_trace`, on one thread, or nothing is kept."""
 
     def before(self, t: Translation, d: Decoded, row: Row) -> None:
         for name, text in (("check_global", _GLOBAL), ("check_lds", _LDS)):
