@@ -14,10 +14,9 @@ from kbserver.core.errors import TimedOut, UsageError
 from kbserver.emulator.arguments import Launch, kernarg_segment
 from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
-from kbserver.emulator.ir import LANES
 from kbserver.emulator.jit import HostCode, compile_ir
 from kbserver.emulator.kernel import LDS_LIMIT_BYTES, Kernel
-from kbserver.emulator.memory import POISON, Buffer, Memory
+from kbserver.emulator.memory import POISON, Buffer, Memory, aligned_bytes
 from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
 from kbserver.emulator.orders import wave_orders
 from kbserver.emulator.registers import VGPR_BYTES
@@ -189,12 +188,12 @@ class _Worker:
         self.error: BaseException | None = None
         self.counters = np.zeros((max(1, len(machine.translated.segments)), 2), np.uint64)
         self.findings = np.zeros((FINDING_CAPACITY, len(FINDING)), np.uint64)
-        self.context = _aligned(len(CONTEXT) * 8).view(np.uint64)
+        self.context = aligned_bytes(len(CONTEXT) * 8).view(np.uint64)
         self.arrays = {
-            "vgprs": _aligned(waves * vgpr_bytes),
-            "sgprs": _aligned(waves * SGPR_SLOTS * 4),
-            "lds": _aligned(max(lds_bytes, 64)),
-            "states": _aligned(waves * 4),
+            "vgprs": aligned_bytes(waves * vgpr_bytes),
+            "sgprs": aligned_bytes(waves * SGPR_SLOTS * 4),
+            "lds": aligned_bytes(max(lds_bytes, 64)),
+            "states": aligned_bytes(waves * 4),
             "initial_sgprs": sgprs,
             "initial_exec": launch.initial_exec(),
             "initial_v0": launch.initial_v0(),
@@ -238,13 +237,6 @@ class _Worker:
 
     def recorded(self) -> np.ndarray:
         return self.findings[: min(self.finding_count, FINDING_CAPACITY)]
-
-
-def _aligned(size: int) -> np.ndarray:
-    """Return zeroed bytes at a 64-byte boundary, as the widest vector loads want."""
-    raw = np.zeros(size + LANES, np.uint8)
-    start = -raw.ctypes.data % LANES
-    return raw[start : start + size]
 
 
 def _fill(record: np.ndarray, slots: dict[str, int], **values: int) -> None:

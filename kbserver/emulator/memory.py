@@ -18,6 +18,13 @@ POISON = 0xFF
 """Fill of memory that nobody wrote: NaN in every float format, -1 as an integer."""
 
 
+def aligned_bytes(size: int) -> np.ndarray:
+    """Return zeroed bytes at a 64-byte boundary, as the widest vector loads want."""
+    raw = np.zeros(size + LINE_BYTES, np.uint8)
+    start = -raw.ctypes.data % LINE_BYTES
+    return raw[start : start + size]
+
+
 @dataclass(frozen=True, eq=False)
 class Buffer:
     """One allocation. `array` is the host's view; writes of the kernel show up in it."""

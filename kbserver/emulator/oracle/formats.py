@@ -8,6 +8,7 @@ from fractions import Fraction
 
 # bits -> (exponent bits, fraction bits)
 LAYOUT = {16: (5, 10), 32: (8, 23), 64: (11, 52)}
+BFLOAT = (8, 7)
 _PACK = {16: ("<H", "<e"), 32: ("<I", "<f"), 64: ("<Q", "<d")}
 
 
@@ -51,9 +52,9 @@ def _magnitude(exact: Fraction, exponent_bits: int, fraction_bits: int) -> int:
     return min(bits, ((1 << exponent_bits) - 1) << fraction_bits)
 
 
-def is_nan(bits: int, size: int) -> bool:
+def is_nan(bits: int, size: int, *, bfloat: bool = False) -> bool:
     """Return whether bits are a NaN of this size."""
-    exponent_bits, fraction_bits = LAYOUT[size]
+    exponent_bits, fraction_bits = BFLOAT if bfloat else LAYOUT[size]
     magnitude = bits & ((1 << (size - 1)) - 1)
     return magnitude > ((1 << exponent_bits) - 1) << fraction_bits
 

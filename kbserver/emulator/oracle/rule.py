@@ -1,7 +1,8 @@
 """One rule: the types of an instruction's results and sources, and a function of Python numbers.
 
-Numbers: int for u, i and b types (signed for i), bool for mask, scc and vcc, float for f types. A float result may be
-a Fraction: the exact value, which is rounded to nearest even once. Integer results wrap to their width.
+Numbers: int for u, i and b types (signed for i) and for pairs of halves (f16x2, bf16x2), bool for mask, scc and vcc,
+float for f types. A float result may be a Fraction: the exact value, which is rounded to nearest even once. Integer
+results wrap to their width.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractions import Fraction
 from kbserver.emulator.oracle.formats import from_bits, to_bits
 
 Number = int | float | bool | Fraction
-_WIDTHS = {"mask": 1, "scc": 1, "vcc": 1, "exec": 64, "k": 32, "uk": 32}
+_WIDTHS = {"mask": 1, "scc": 1, "vcc": 1, "exec": 64, "k": 32, "uk": 32, "f16x2": 32, "bf16x2": 32}
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,6 @@ def encode(word: str, value: Number) -> int:
     """Return the bits of a number as this type."""
     if word in ("mask", "scc", "vcc"):
         return int(bool(value))
-    if word[0] == "f":
+    if word[0] == "f" and not word.endswith("x2"):
         return to_bits(value, width(word))
     return int(value) & ((1 << width(word)) - 1)

@@ -103,7 +103,14 @@ def _logarithm(a: float) -> Real:
 
 
 def _turn(function: Callable[[float], float]) -> Callable[[float], float]:
-    return lambda a: function(math.fmod(a, 1.0) * 2 * math.pi) if math.isfinite(a) else math.nan
+    """v_sin, v_cos: of a number of revolutions; outside -256..256 the value at 0."""
+
+    def result(a: float) -> float:
+        if not math.isfinite(a):
+            return math.nan
+        return function(math.fmod(a, 1.0) * 2 * math.pi) if abs(a) <= 256 else function(0.0)
+
+    return result
 
 
 def _each(name: str, types: tuple[int, ...], sources: int, function: object, ulp: int = 0) -> dict[str, Rule]:

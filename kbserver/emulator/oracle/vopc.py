@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 from kbserver.emulator.oracle.formats import LAYOUT
 from kbserver.emulator.oracle.rule import Rule, rule
@@ -71,5 +72,11 @@ RULES: dict[str, Rule] = {
     },
     **{f"v_cmp_class_f{size}": rule(f"mask = b{size} u32", _class(size)) for size in (16, 32, 64)},
 }
-# v_cmpx gives the same bits, and writes them to EXEC as well.
-RULES |= {name.replace("v_cmp_", "v_cmpx_"): one for name, one in RULES.items()}
+
+
+def _to_exec(one: Rule) -> Rule:
+    """v_cmpx gives the same bits, and writes them to EXEC as well."""
+    return replace(one, results=("mask", "exec"), function=lambda a, b: (one.function(a, b),) * 2)
+
+
+RULES |= {name.replace("v_cmp_", "v_cmpx_"): _to_exec(one) for name, one in RULES.items()}

@@ -6,6 +6,7 @@ here they are rounded as the host's functions round them. That is a model: toler
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from kbserver.emulator.ir import Value, call, fma, select
@@ -83,12 +84,14 @@ def _through_double(function: Callable[[Value], Value]) -> Callable[[Value], Val
 
 
 def _sin_cos(name: str) -> Callable[[Value], Value]:
-    """v_sin, v_cos take revolutions: the argument times 2 pi."""
+    """v_sin, v_cos take revolutions, the angle divided by 2 pi; beyond 256 of them they give sin 0 and cos 0."""
 
     def function(x: Value) -> Value:
         wide = x.to(f64)
-        whole = wide - call("floor", wide)
-        return call(name, whole * 6.283185307179586).to(x.type)
+        part = wide - call("trunc", wide)
+        result = call(name, part * 6.283185307179586).to(x.type)
+        far = (call("fabs", wide) > 256.0) & (call("fabs", wide) < math.inf)
+        return select(far, result.like(1.0 if name == "cos" else 0.0), result)
 
     return function
 
