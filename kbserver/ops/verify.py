@@ -98,8 +98,8 @@ def verify_kernel(
     from kbserver.runs.verify import verify
 
     target, decided_by = resolve_target(arch)
-    subject = _subject(name, path, task, variant, target)
-    workers = _threads(threads)
+    subject = find_subject(name, path, task, variant, target)
+    workers = find_threads(threads)
     cases = plan(subject.task, subject.variant, shape, seeds, orders)
     choice = find_device(device)
     outcome = verify(subject, cases, choice, workers)
@@ -108,7 +108,7 @@ def verify_kernel(
     return report
 
 
-def _subject(name: str | None, path: str | None, task: str | None, variant: str | None, target: str) -> Subject:
+def find_subject(name: str | None, path: str | None, task: str | None, variant: str | None, target: str) -> Subject:
     """Return what is meant. Raises UsageError unless it is a named kernel, or a file with the variant that it is."""
     from kbserver.runs.task import find_kernel, load_task
     from kbserver.runs.verify import Subject
@@ -135,7 +135,8 @@ def _subject(name: str | None, path: str | None, task: str | None, variant: str 
     return Subject(found, of, snapshot, target)
 
 
-def _threads(threads: int | None) -> int:
+def find_threads(threads: int | None) -> int:
+    """Return the host threads to use. Raises UsageError for a number out of range."""
     if threads is None:
         return min(MAX_THREADS, len(os.sched_getaffinity(0)))
     if not 1 <= threads <= MAX_THREADS:

@@ -16,8 +16,8 @@ from kbserver.runs.expression import evaluate
 from kbserver.runs.findings import Findings
 from kbserver.runs.references import Reference, find_reference
 from kbserver.runs.report import FAIL, NOT_VERIFIED, PASS, SecondReference
-from kbserver.runs.task import Task, Variant
 from kbserver.runs.tally import Tally
+from kbserver.runs.task import Task, Variant
 from kbserver.toolchain.build import Build, build
 from kbserver.toolchain.sources import Snapshot
 
@@ -60,8 +60,9 @@ def verify(subject: Subject, cases: Sequence[Case], choice: Choice, threads: int
     reference = find_reference(subject.task)
     try:
         for case in cases:
-            if not _run_case(subject, case, reference, choice, threads, outcome):
-                break
+            _run_case(subject, case, reference, choice, threads, outcome)
+            if outcome.findings.errors:
+                break  # the verdict stands; another shape would cost a build and tell nothing more
     except UnsupportedInstruction as error:
         support = error.details.get("support")
         outcome.support = Support(**support) if support else None
@@ -76,8 +77,8 @@ def verify(subject: Subject, cases: Sequence[Case], choice: Choice, threads: int
 
 def _run_case(
     subject: Subject, case: Case, reference: Reference, choice: Choice, threads: int, outcome: Outcome
-) -> bool:
-    """Run all launches of one case. Returns False when a launch did not finish, so that more would tell nothing."""
+) -> None:
+    """Run all launches of one case; one that does not finish ends it."""
     tally, findings = outcome.tally, outcome.findings
     built = _build(subject, case, outcome)
     bench = Bench(subject.task, subject.variant, reference, case, threads)
@@ -87,21 +88,21 @@ def _run_case(
         tally.load_s += time.monotonic() - started
         outcome.loads.append(loaded.info)
         outcome.support = loaded.info.support
-        _check_interface(subject, loaded.info)
+        check_interface(subject, loaded.info)
         for place, seed in enumerate(case.seeds):
             tally.inputs_s += bench.fill_inputs(seed, place)
             for turn in case.turns:
                 bench.fill_output(turn.fill)
                 try:
-                    report = loaded.launch(_launch(subject.variant, case, turn, seed, threads), bench.buffers)
+                    report = loaded.launch(launch_of(subject.variant, case, turn, seed, threads), bench.buffers)
                 except TimedOut as error:
                     if error.details.get("limit") == "wall":
                         raise
                     findings.add("endless_loop", error.message, where=error.where)
-                    return False
+                    return
                 except UsageError as error:
                     findings.add("launch_refused", error.message, where=error.where)
-                    return False
+                    return
                 findings.of_device(report.findings)
                 started = time.monotonic()
                 comparison = bench.compare(turn.fill)
@@ -112,19 +113,24 @@ def _run_case(
                 if outcome.second is None and len(tally.launches) == 1:
                     outcome.second = bench.second_opinion()
                 tally.compare_s += time.monotonic() - started
-    return True
 
 
 def _build(subject: Subject, case: Case, outcome: Outcome) -> Build:
     started = time.monotonic()
-    defines = subject.task.defines_for(subject.variant, case.sizes, case.shape)
-    built = build(subject.snapshot, subject.arch, defines=defines)
+    built = build_case(subject, case)
     outcome.builds.append(built)
     outcome.tally.build_s += time.monotonic() - started
     return built
 
 
-def _check_interface(subject: Subject, info: LoadedInfo) -> None:
+def build_case(subject: Subject, case: Case) -> Build:
+    """Build the kernel with the sizes of a case."""
+    defines = subject.task.defines_for(subject.variant, case.sizes, case.shape)
+    return build(subject.snapshot, subject.arch, defines=defines)
+
+
+def check_interface(subject: Subject, info: LoadedInfo) -> None:
+    """Raise UsageError unless the kernel takes as many arguments as the variant."""
     wanted = subject.variant.arguments
     if info.arguments != len(wanted):
         raise UsageError(
@@ -135,7 +141,8 @@ def _check_interface(subject: Subject, info: LoadedInfo) -> None:
         )
 
 
-def _launch(variant: Variant, case: Case, turn: Turn, seed: int, threads: int) -> Launch:
+def launch_of(variant: Variant, case: Case, turn: Turn, seed: int, threads: int) -> Launch:
+    """Return the launch of a variant on a case."""
     sizes = case.sizes
     x, y, z = (int(evaluate(part, sizes)) for part in variant.grid)
     return Launch(
