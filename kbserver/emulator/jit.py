@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import threading
 import time
+from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +18,7 @@ from kbserver.core.store import write_atomic
 REQUIRED_FEATURES = ("avx2", "fma", "f16c")
 # Pinned: LLVM changes its textual IR between releases, and only these were run.
 TESTED_LLVMLITE = "0.50"
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,14 @@ def _machine(llvm: Any, cpu: str, features: str) -> Any:
 
 
 _lock = threading.Lock()
-_loaded: dict[str, HostCode] = {}
+_loaded: OrderedDict[str, HostCode] = OrderedDict()
+_LOADED_LIMIT = 32
+
+
+def forget_loaded() -> None:
+    """Drop the modules of this process; those in use live on with their machines."""
+    with _lock:
+        _loaded.clear()
 
 
 def compile_ir(ir: str, cache: Path | None) -> HostCode:
@@ -85,15 +94,27 @@ def compile_ir(ir: str, cache: Path | None) -> HostCode:
             return _loaded[key]
         started = time.monotonic()
         path = cache / "emulator" / f"{key[:40]}.o" if cache is not None else None
-        image = path.read_bytes() if path is not None and path.is_file() else None
+        image = _read_object(path) if path is not None else None
         cached = image is not None
         if image is None:
             image = _emit(llvm, ir, cpu, features)
             if path is not None:
-                write_atomic(path, image)
+                write_atomic(path, hashlib.sha256(image).digest() + image)
         code = _link(llvm, image, key, started, cached)
         _loaded[key] = code
+        while len(_loaded) > _LOADED_LIMIT:
+            _loaded.popitem(last=False)
         return code
+
+
+def _read_object(path: Path) -> bytes | None:
+    """Return a cached object, None when there is none or it is damaged: LLVM aborts the process on a bad object."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    image = data[_DIGEST_BYTES:]
+    return image if hashlib.sha256(image).digest() == data[:_DIGEST_BYTES] else None
 
 
 def _emit(llvm: Any, ir: str, cpu: str, features: str) -> bytes:
