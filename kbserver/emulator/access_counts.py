@@ -10,11 +10,8 @@ import numpy as np
 
 from kbserver.emulator import lds_rules
 from kbserver.emulator.lds_model import extra_passes, misaligned
-from kbserver.emulator.measurement import SiteCounts
+from kbserver.emulator.measurement import LINE_BYTES, SiteCounts
 from kbserver.emulator.observers.accesses import LDS_ATOMIC, LDS_READ, Accesses, kind_name
-
-LINE_BYTES = {"gfx90a": 64, "gfx942": 128, "gfx950": 128}
-"""Line of the vector L1 (facts <arch>.caches.l1_vector_line_bytes): what one request of a wave instruction asks for."""
 
 
 def add_accesses(found: dict[tuple[int, int, int], SiteCounts], accesses: Accesses, arch: str) -> None:

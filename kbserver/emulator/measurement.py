@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+LINE_BYTES = {"gfx90a": 64, "gfx942": 128, "gfx950": 128}
+"""Line of the vector L1 (facts <arch>.caches.l1_vector_line_bytes): what one request of a wave instruction asks for."""
+
 
 @dataclass
 class SiteCounts:

@@ -7,6 +7,7 @@ from kbserver.ops.facts import hardware_fact
 from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.occupancy import occupancy
+from kbserver.ops.profile import profile_kernel
 from kbserver.ops.registry import Arg, Operation, operation, operations
 from kbserver.ops.verify import verify_kernel
 
@@ -21,6 +22,7 @@ __all__ = [
     "occupancy",
     "operation",
     "operations",
+    "profile_kernel",
     "read",
     "record_lesson",
     "search",

@@ -8,4 +8,5 @@ import kbserver.render.facts
 import kbserver.render.knowledge
 import kbserver.render.lessons
 import kbserver.render.occupancy
+import kbserver.render.profile
 import kbserver.render.verify  # noqa: F401

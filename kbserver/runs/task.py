@@ -80,7 +80,7 @@ class Published(Record):
     """Figures that others published for a variant on `arch`, and which of them ours is known not to reproduce.
 
     `loop` counts instructions of the hot loop; `per_wave` are counters of a whole run divided by its wavefronts, with
-    a `source` of their own when they stand elsewhere.
+    a `source` of their own when they stand elsewhere; `explained` says why ours differ, by counter.
     """
 
     source: str
@@ -89,6 +89,7 @@ class Published(Record):
     figures: Figures
     loop: dict[str, int] = Field(default_factory=dict)
     per_wave: dict[str, int | float | str] = Field(default_factory=dict)
+    explained: dict[str, str] = Field(default_factory=dict)
     not_reproduced: tuple[str, ...] = ()
 
     @field_validator("per_wave")

@@ -34,6 +34,10 @@ RIGHT: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"name": "step3_nchw_lds", "seeds": [1, 2], "threads": 1},
         ["verify", "step3_nchw_lds", "--seed", "1", "--seed", "2", "--threads", "1"],
     ),
+    "profile_kernel": (
+        {"name": "step3_nchw_lds", "sample": "all", "threads": 1},
+        ["profile", "step3_nchw_lds", "--sample", "all", "--threads", "1"],
+    ),
     "record_lesson": ({"action": "list"}, ["lesson", "list"]),
 }
 

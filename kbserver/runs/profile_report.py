@@ -1,0 +1,147 @@
+"""What a profile returns. Figures are per wavefront unless a name says otherwise."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from kbserver.core.model import Record, Result, SourceRef
+
+
+class LdsRule(Record):
+    """How accesses of one kind and width were modelled. basis: measured, vendor or model (see the page on profiles)."""
+
+    access: str
+    bytes: int
+    banks: int
+    phases: int
+    basis: str
+    source: SourceRef
+
+
+class LdsSummary(Record):
+    """LDS per wavefront. accesses counts instructions; active_passes = ideal_passes + conflict_passes."""
+
+    accesses: float
+    reads: float
+    writes: float
+    bytes: float
+    ideal_passes: float
+    conflict_passes: float
+    active_passes: float
+    misaligned: float
+    model: list[LdsRule]
+
+
+class GlobalSummary(Record):
+    """Global memory per wavefront. requests: wave instructions; lines: distinct cache lines that they touch."""
+
+    requests: float
+    reads: float
+    writes: float
+    lines: float
+    lines_per_request: float | None
+    line_bytes: int
+    bytes: float
+    bytes_read: float
+    bytes_written: float
+
+
+class ScratchSummary(Record):
+    """Scratch (private memory, spills) per wavefront."""
+
+    requests: float
+    bytes: float
+
+
+class MemorySite(Record):
+    """One memory instruction. passes_per_access is the LDS's, lines_per_request global memory's."""
+
+    instruction: str
+    line: int
+    source: str | None
+    access: str
+    executions: float
+    active_lanes: float
+    passes_per_access: float | None
+    conflicts_per_access: float | None
+    lines_per_request: float | None
+
+
+class SourceLine(Record):
+    """What one line of the source executes: wave instructions per wavefront and their classes."""
+
+    source: str
+    instructions: float
+    share_percent: float
+    mix: dict[str, float]
+
+
+class HotLoop(Record):
+    """The innermost loop that executes most instructions: its body as it stands in the code, and how often it runs."""
+
+    label: str
+    source: str | None
+    iterations: float
+    instructions: int
+    share_percent: float
+    mix: dict[str, int]
+    mnemonics: dict[str, int]
+
+
+class PublishedCounter(Record):
+    """A published counter beside ours; difference_percent is ours against theirs."""
+
+    counter: str
+    published: float
+    ours: float | None
+    difference_percent: float | None
+    explanation: str | None
+    source: SourceRef
+
+
+class ProfileTimes(Record):
+    """Seconds of wall clock by part."""
+
+    build_s: float
+    load_s: float
+    count_s: float
+    total_s: float
+
+
+class ProfileReport(Result):
+    """Counted instructions and accesses of one launch. exact_addresses: every workgroup was recorded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+    run_id: str
+    kernel: str
+    source: str
+    task: str
+    arch: str
+    decided_by: str
+    device: str
+    device_decided_by: str
+    build_id: str
+    compiler: str
+    shape: str
+    sizes: dict[str, int]
+    grid: list[int]
+    block: list[int]
+    seed: int
+    workgroups: int
+    waves: int
+    sampled_workgroups: int
+    exact_addresses: bool
+    per_wave: dict[str, float]
+    mix: dict[str, float]
+    active_lanes: float | None
+    lds: LdsSummary | None
+    global_: GlobalSummary | None = Field(alias="global")
+    scratch: ScratchSummary | None
+    hot_loop: HotLoop | None
+    hot_lines: list[SourceLine]
+    sites: list[MemorySite]
+    total_sites: int
+    published: list[PublishedCounter]
+    notes: list[str]
+    times: ProfileTimes
