@@ -15,6 +15,7 @@ from kbserver.emulator.memory import Buffer, Memory
 
 _NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
 DIVERGENT_BARRIER = "barrier divergence"
+WRITE_TO_INPUT = "write to an input"
 ARGUMENT_TYPES = tuple(_NUMBERS)
 
 
@@ -37,7 +38,7 @@ def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuf
         wall_s=outcome.wall_s,
         waves=outcome.waves,
         wave_instructions=outcome.counts.wave_instructions,
-        findings=tuple(_findings(outcome)),
+        findings=tuple(_findings(outcome, shared)),
     )
 
 
@@ -57,11 +58,21 @@ def argument(entry: str | list[Any], buffers: dict[str, Buffer]) -> Buffer | np.
     return _NUMBERS[kind](value)
 
 
-def _findings(outcome: Outcome) -> list[DeviceFinding]:
+def _kind(finding: Finding, shared: Sequence[SharedBuffer]) -> str:
+    """Return the finding's kind; a write that hits a buffer without the right to write is one of its own."""
+    if finding.kind in ("global write out of range", "global atomic out of range"):
+        for buffer in shared:
+            first = buffer.array.ctypes.data
+            if first <= finding.address and finding.address + finding.bytes <= first + buffer.layout.data_bytes:
+                return WRITE_TO_INPUT
+    return finding.kind
+
+
+def _findings(outcome: Outcome, shared: Sequence[SharedBuffer]) -> list[DeviceFinding]:
     """Return one finding for each kind and instruction; the first access of each is told in full."""
 
     def place(finding: Finding) -> tuple[str, int]:
-        return finding.kind, finding.site
+        return _kind(finding, shared), finding.site
 
     found = []
     for (kind, _), group in groupby(sorted(outcome.findings, key=place), key=place):

@@ -9,7 +9,6 @@ import os
 import resource
 import socket
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,17 +92,15 @@ def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuff
 def _survey(program: Any, entry: str) -> tuple[Support, bool]:
     """Return how much of the kernel can be executed, and whether it has atomic operations."""
     from kbserver.emulator.decode import base_name
-    from kbserver.emulator.semantics import find_row
+    from kbserver.emulator.support import survey
 
     function = program.functions.get(entry)
     if function is None:
         return Support(0, 0), False
-    unknown: Counter[str] = Counter()
+    found = survey(function)
     first: dict[str, Any] = {}
     for item in function.instructions:
-        if find_row(base_name(item.mnemonic)[0]) is None:
-            unknown[item.mnemonic] += 1
-            first.setdefault(item.mnemonic, item)
+        first.setdefault(base_name(item.mnemonic)[0], item)
     missing = tuple(
         {
             "mnemonic": mnemonic,
@@ -112,11 +109,10 @@ def _survey(program: Any, entry: str) -> tuple[Support, bool]:
             "source": str(first[mnemonic].source) if first[mnemonic].source else None,
             "count": count,
         }
-        for mnemonic, count in unknown.most_common(MAX_MISSING)
+        for mnemonic, count in list(found.unsupported.items())[:MAX_MISSING]
     )
-    total = len(function.instructions)
     has_atomics = any("atomic" in item.mnemonic for item in function.instructions)
-    return Support(total, total - sum(unknown.values()), missing), has_atomics
+    return Support(found.total, found.supported, missing), has_atomics
 
 
 def limit_process(memory_bytes: int, wall_s: float) -> None:

@@ -1,21 +1,26 @@
-"""A recorded run as text, for `read`: what was run, on what, and every launch with its seed, so that it can be repeated."""
+"""A recorded run as text, for `read`: what was run, on what, and every launch with its seed, so it can be repeated."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kbserver.core.errors import WorkspaceError
+from kbserver.ops.profile_text import profile_text, profile_title
 from kbserver.runs.report import VerifyReport
 
 
 def run_title(record: dict[str, Any]) -> str:
     """Return the verdict and its subject."""
+    if record.get("kind") == "profile":
+        return profile_title(record)
     report = _report(record)
     return f"{report.verdict}: {report.kernel} for {report.arch}, shape {report.shape}"
 
 
 def run_text(record: dict[str, Any]) -> str:
     """Return the whole record in lines. Raises WorkspaceError for one that this version cannot read."""
+    if record.get("kind") == "profile":
+        return profile_text(record)
     report = _report(record)
     lines = [
         f"kb {record['kind']} of {report.source} as {report.kernel}, task {report.task}, recorded {record['created']}",

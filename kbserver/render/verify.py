@@ -26,7 +26,8 @@ def _(report: VerifyReport) -> Document:
 
 def _headline(report: VerifyReport) -> str:
     subject = report.source if report.source.startswith("kernel:") else f"{report.source} as {report.kernel}"
-    text = f"{report.verdict}: {subject} for {report.arch} ({report.decided_by}), shape {report.shape}; run:{report.run_id}"
+    target = f"{report.arch} ({report.decided_by})"
+    text = f"{report.verdict}: {subject} for {target}, shape {report.shape}; run:{report.run_id}"
     return text + (f"\nNo verdict, because: {report.reason}" if report.reason else "")
 
 

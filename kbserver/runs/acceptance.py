@@ -1,7 +1,7 @@
 """Is a result right? Element by element against the exact value, judged per channel, never by an average.
 
-An average hides what a kernel leaves out: skipping one channel of 512 changes it by less than the roundings of a correct
-kernel may. So every element has a bound of its own, from the exact value and the sum of magnitudes behind it.
+An average hides what a kernel leaves out: skipping one channel of 512 changes it by less than the roundings of a
+correct kernel may. So every element has a bound of its own, from the exact value and the sum of magnitudes behind it.
 """
 
 from __future__ import annotations
@@ -63,9 +63,16 @@ def check_channel(
     sums_exactly: the inputs leave no room for another order of summation. fill: the pattern that the output was
     filled with before the launch; wrong elements that still have it are counted as unwritten.
     """
+    # Wrong results hold NaNs of every kind, signalling ones too, and values that float32 cannot hold.
+    with np.errstate(all="ignore"):
+        return _check(number, got, channel, tolerance, sums_exactly, fill)
+
+
+def _check(
+    number: int, got: np.ndarray, channel: Channel, tolerance: Tolerance, sums_exactly: bool, fill: int
+) -> ChannelCheck:
     exact = channel.exact
-    with np.errstate(over="ignore"):
-        want = bf16.round_float32(exact.astype(np.float32))
+    want = bf16.round_float32(exact.astype(np.float32))
     # What equals the rounded exact value is right whatever its bound; the few others need the sum of magnitudes.
     suspects = np.flatnonzero(got != want)
     max_abs = _max_abs(got, exact)
@@ -74,9 +81,13 @@ def check_channel(
     flat_got, flat_exact = got.reshape(-1)[suspects], exact.reshape(-1)[suspects]
     ulps = bf16.ulp_distance(flat_got, bf16.round_float64(flat_exact))
     finite = bf16.is_finite(flat_got)
-    slack = np.zeros(len(suspects)) if sums_exactly else tolerance.accumulated * _magnitude(channel, suspects)
-    error = np.abs(np.where(finite, bf16.widen(flat_got), 0).astype(np.float64) - flat_exact)
-    wrong = ~finite | (error > bound(np.abs(flat_exact), slack, tolerance))
+    if sums_exactly:
+        # Nothing but the last rounding is left, and that has one right answer, also where two are equally near.
+        slack, wrong = np.zeros(len(suspects)), ulps != 0
+    else:
+        slack = tolerance.accumulated * _magnitude(channel, suspects)
+        error = np.abs(np.where(finite, bf16.widen(flat_got), 0).astype(np.float64) - flat_exact)
+        wrong = ~finite | (error > bound(np.abs(flat_exact), slack, tolerance))
     places = suspects[wrong]
     telling = wrong | (slack <= bf16.half_ulp(np.abs(flat_exact)))
     return ChannelCheck(
@@ -110,12 +121,11 @@ def _magnitude(channel: Channel, places: np.ndarray) -> np.ndarray:
 
 
 def _max_abs(got: np.ndarray, exact: np.ndarray) -> float:
-    with np.errstate(invalid="ignore"):
-        difference = bf16.widen(got) - exact
-        np.abs(difference, out=difference)
-        largest = float(difference.max())
-        if not np.isfinite(largest):
-            largest = float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
+    difference = bf16.widen(got) - exact
+    np.abs(difference, out=difference)
+    largest = float(difference.max())
+    if not np.isfinite(largest):
+        largest = float(np.max(difference, initial=0.0, where=np.isfinite(difference)))
     return largest
 
 

@@ -1,4 +1,4 @@
-"""bfloat16 as 16-bit patterns in NumPy: exact widening, rounding to nearest even, distance in units in the last place."""
+"""bfloat16 as 16-bit patterns in NumPy: exact widening, rounding to nearest even, distance in ulp."""
 
 from __future__ import annotations
 

@@ -12,12 +12,12 @@ from kbserver.runs.task import Task, Variant
 
 ORDERS = ("forward", "reversed", "seeded")
 LARGE_OUTPUTS = 4_000_000
-"""From this many outputs on, one seed and one order are the default; the other orders are tried on the held-out shape."""
+"""From this many outputs on, one seed and one order are the default; the held-out shape gets the other orders."""
 MAX_SEEDS, MAX_SEED = 16, 2**32 - 1
 
 FILLS = (0xFFFF, 0x5F3C, 0x7FA5)
-"""Patterns that the output is filled with before a launch, in turns. The second is a number, about 1.4e19: a kernel that
-computes only where it finds a NaN must not pass. None is near a right result."""
+"""Patterns that the output is filled with before a launch, in turns. The second is a number, about 1.4e19: a kernel
+that computes only where it finds a NaN must not pass. None is near a right result."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def plan(
     chosen = _seeds(seeds, 1 if large else 2)
     wanted = _orders(orders)
     first = Case(shape, sizes, chosen, _turns(wanted if orders or not large else ORDERS[:1], stale=not large))
-    other = held_out(task, variant, chosen[0])
+    other = held_out(task, variant, sizes, chosen[0])
     if other is None:
         return (first,)
     return first, Case(HELD_OUT, other, chosen, _turns(wanted, stale=True))

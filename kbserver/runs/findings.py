@@ -23,6 +23,7 @@ _DEVICE_CHECKS = {
     "LDS atomic out of range": "out_of_range",
     "scalar read out of range": "out_of_range",
     "scratch access out of range": "out_of_range",
+    "write to an input": "input_modified",
 }
 
 

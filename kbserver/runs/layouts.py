@@ -10,7 +10,7 @@ from kbserver.core.errors import ContentError
 
 
 def to_layout(array: np.ndarray, axes: str, layout: str) -> np.ndarray:
-    """Return `array`, whose axes are `axes`, as a view in `layout`. Raises ContentError unless that is a permutation."""
+    """Return `array`, whose axes are `axes`, as a view in `layout`. Raises ContentError unless both name the same."""
     if len(axes) != array.ndim or sorted(axes) != sorted(layout) or len(set(axes)) != len(axes):
         raise ContentError(f"layout {layout} is no permutation of the axes {axes}")
     return array.transpose([axes.index(letter) for letter in layout])

@@ -18,7 +18,7 @@ class Finding(Record):
 
 
 class WorstElement(Record):
-    """A wrong element: index in the output's canonical order, values as numbers (null: NaN), distance in bfloat16 ulp."""
+    """A wrong element: index in the output's canonical order, values (null: NaN or infinite), distance in ulp."""
 
     index: list[int]
     got: float | None

@@ -1,0 +1,75 @@
+"""Verification rejects: every broken kernel fails, for the right reason; every original passes in every wave order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kbserver.core.errors import CompileFailed
+from kbserver.core.paths import Roots
+from kbserver.ops import verify_kernel
+from kbserver.runs.report import VerifyReport
+from tests.mutants.mutant_table import ROOT, Mutant, mutants
+
+pytest.importorskip("llvmlite")
+
+KERNELS = ("step1_naive", "step2_nhwc", "step3_nchw_lds", "step4_mfma", "step5_sgb")
+ALL = mutants()
+
+
+def verify(mutant: Mutant, folder: Path) -> VerifyReport:
+    path = folder / f"{mutant.name}.hip"
+    path.write_text(mutant.source())
+    return verify_kernel(path=str(path), variant=mutant.kernel, arch="gfx950", seeds=[1, 2], threads=1)
+
+
+@pytest.mark.parametrize("mutant", [m for m in ALL if not m.pending], ids=lambda m: m.name)
+def test_a_broken_kernel_is_rejected_for_the_right_reason(mutant: Mutant, tmp_path: Path) -> None:
+    try:
+        report = verify(mutant, tmp_path)
+    except CompileFailed:
+        assert mutant.expect == ("compile_failed",)
+        return
+    assert report.verdict == "FAIL"
+    errors = {finding.check for finding in report.findings if finding.severity == "error"}
+    assert set(mutant.expect) <= errors, report.findings
+
+
+@pytest.mark.parametrize("mutant", [m for m in ALL if m.pending], ids=lambda m: m.name)
+def test_what_no_check_finds_yet_is_listed_and_still_unfound(mutant: Mutant, tmp_path: Path) -> None:
+    report = verify(mutant, tmp_path)
+    assert report.verdict == "PASS", f"found now: drop `pending` from {mutant.name}: {report.findings}"
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_an_original_passes_in_every_wave_order(kernel: str, arch: str) -> None:
+    report = verify_kernel(name=kernel, arch=arch, seeds=[1, 2], threads=1)
+    assert report.verdict == "PASS", report.findings
+    assert report.findings == []
+    assert {line.order for line in report.launches} == {"forward", "reversed", "seeded"}
+    assert {line.shape for line in report.launches} == {"tiny", "held-out"}
+    assert report.mismatches == 0 and report.elements > 0
+
+
+def test_the_table_covers_every_kernel_with_at_least_twenty_changes() -> None:
+    switched_on = [m for m in ALL if not m.pending]
+    assert len({m.name for m in ALL}) == len(ALL)
+    assert len(switched_on) >= 20
+    assert {m.kernel for m in switched_on} == set(KERNELS)
+    assert all((ROOT / "kernels" / f"{m.kernel}.hip").is_file() for m in ALL)
+
+
+@pytest.fixture(scope="module")
+def shared_workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("mutants")
+
+
+@pytest.fixture(autouse=True)
+def roots(shared_workspace: Path) -> Roots:
+    """One workspace for all: the compiler is looked for once and its survey kept."""
+    from kbserver.core.paths import use_roots
+
+    with use_roots(Roots(ROOT, shared_workspace, "the tests' checkout")) as found:
+        yield found
