@@ -29,11 +29,9 @@ def _(report: ProfileReport) -> Document:
         if not note.startswith(NOTES_SHOWN):
             document.say(f"note: {note}")
     document.say("what each counter takes in, with evidence and assumptions: notes of --json, docs/profile.md")
+    document.say(f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}")
     t = report.times
-    document.say(
-        f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}; "
-        f"{t.total_s:.2f} s: build {t.build_s:.2f}, load {t.load_s:.2f}, counting run {t.count_s:.2f}"
-    )
+    document.say(f"time: {t.total_s:.2f} s: build {t.build_s:.2f}, load {t.load_s:.2f}, counting run {t.count_s:.2f}")
     return document
 
 
