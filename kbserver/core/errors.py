@@ -10,11 +10,11 @@ KbError
 │   ├── NoCompiler       no compiler that can build for the target was found
 │   ├── NoDevice         no usable GPU
 │   └── UnsupportedInstruction   the emulator lacks an instruction of the kernel: never skipped
+├── EngineCrashed        the process that executes a kernel died: no verdict         exit 3
 ├── InternalError        a fault of kbserver itself                                 exit 3
 └── ToolFailure          an external program failed                                 exit 1
     ├── CompileFailed    the compiler rejected the source: diagnostics in details
     ├── CompilerCrashed  the compiler died on a signal or an internal error
-    ├── EngineCrashed    the process that executes a kernel died: no verdict about the kernel
     ├── TimedOut         the wall-clock limit was reached and the process group killed
     └── OutputTooLarge   the program wrote more than the limit
 
@@ -128,6 +128,11 @@ class UnsupportedInstruction(Unavailable):
     code = "unsupported_instruction"
 
 
+class EngineCrashed(KbError):
+    code = "engine_crashed"
+    exit_status = 3
+
+
 class InternalError(KbError):
     """A fault of ours: the surfaces turn any other exception into it, so that no caller meets a traceback."""
 
@@ -155,10 +160,6 @@ class CompileFailed(ToolFailure):
 
 class CompilerCrashed(ToolFailure):
     code = "compiler_crashed"
-
-
-class EngineCrashed(ToolFailure):
-    code = "engine_crashed"
 
 
 class TimedOut(ToolFailure):

@@ -64,6 +64,12 @@ RULES: dict[str, Rule] = {
         statuses=("refuted",),
         scope="a failed run shows that the kernel's results are wrong on a shape and seed that it names",
     ),
+    "profile_run": Rule(
+        "a profile made here",
+        proves=True,
+        needs_arch=True,
+        scope="a profile counts instructions and accesses, it measures no time",
+    ),
     "undecided_run": Rule("a run without a verdict", proves=False),
     "vendor": Rule(
         "a vendor document, or a fact from one",

@@ -81,12 +81,13 @@ def _build(ref: str) -> Evidence:
 
 
 def _run(ref: str) -> Evidence:
+    from kbserver.ops.run_text import run_title
     from kbserver.runs.records import load_run
 
     record = load_run(ref.removeprefix("run:"))
     result = record["result"]
-    kind = RUN_KINDS.get(result.get("verdict", ""), "undecided_run")
-    title = f"{result['verdict']}: {result['kernel']} for {result['arch']}, shape {result['shape']}, {result['device']}"
+    kind = "profile_run" if record["kind"] == "profile" else RUN_KINDS.get(result.get("verdict"), "undecided_run")
+    title = f"{run_title(record)}, {result['device']}"
     return Evidence(ref=ref, kind=kind, title=title, arch=[result["arch"]], locator=record["created"])
 
 

@@ -14,7 +14,7 @@ from kbserver.runs.profile_report import ProfileReport, ProfileTimes, PublishedC
 if TYPE_CHECKING:
     from kbserver.runs.profile import Profiled
     from kbserver.runs.profile_summary import Summary
-    from kbserver.runs.verify import Subject
+    from kbserver.runs.stage import Subject
 
 KIND = "profile"
 DEFAULT_SAMPLE, MAX_SAMPLE = 16, 4096

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kbserver.devices import Choice
     from kbserver.runs.cases import Case
     from kbserver.runs.findings import Found
+    from kbserver.runs.stage import Subject
     from kbserver.runs.tally import Tally
-    from kbserver.runs.verify import Outcome, Subject
+    from kbserver.runs.verify import Outcome
 
 KIND = "verify"
 MAX_FINDINGS, MAX_WORST, MAX_CHANNELS = 20, 5, 8
@@ -110,8 +111,8 @@ def verify_kernel(
 
 def find_subject(name: str | None, path: str | None, task: str | None, variant: str | None, target: str) -> Subject:
     """Return what is meant. Raises UsageError unless it is a named kernel, or a file with the variant that it is."""
+    from kbserver.runs.stage import Subject
     from kbserver.runs.task import find_kernel, load_task
-    from kbserver.runs.verify import Subject
     from kbserver.toolchain.sources import from_file
 
     if (name is None) == (path is None):

@@ -72,10 +72,11 @@ def _check(
     number: int, got: np.ndarray, channel: Channel, tolerance: Tolerance, sums_exactly: bool, fill: int
 ) -> ChannelCheck:
     exact = channel.exact
-    want = bf16.round_float32(exact.astype(np.float32))
+    nearest = exact.astype(np.float32)
+    want = bf16.round_float32(nearest)
     # What equals the rounded exact value is right whatever its bound; the few others need the sum of magnitudes.
     suspects = np.flatnonzero(got != want)
-    max_abs = _max_abs(got, exact)
+    max_abs = _max_abs(got, nearest)
     if not len(suspects):
         return ChannelCheck(number, got.size, 0, 0, 0, max_abs, 0)
     flat_got, flat_exact = got.reshape(-1)[suspects], exact.reshape(-1)[suspects]
@@ -120,8 +121,10 @@ def _magnitude(channel: Channel, places: np.ndarray) -> np.ndarray:
     return channel.magnitude(places)
 
 
-def _max_abs(got: np.ndarray, exact: np.ndarray) -> float:
-    difference = bf16.widen(got) - exact
+def _max_abs(got: np.ndarray, nearest: np.ndarray) -> float:
+    """Return the largest error, to float32 precision: enough for a figure that is shown, not judged by."""
+    difference = bf16.widen(got)
+    difference -= nearest
     np.abs(difference, out=difference)
     largest = float(difference.max())
     if not np.isfinite(largest):

@@ -37,6 +37,8 @@ class Case:
     sizes: Mapping[str, int]
     seeds: tuple[int, ...]
     turns: tuple[Turn, ...]
+    large: bool = False
+    """Its launch takes long enough that the next case can be prepared meanwhile."""
 
 
 def plan(
@@ -52,7 +54,7 @@ def plan(
     large = _outputs(task, sizes) > LARGE_OUTPUTS
     chosen = _seeds(seeds, 1 if large else 2)
     wanted = _orders(orders)
-    first = Case(shape, sizes, chosen, _turns(wanted if orders or not large else ORDERS[:1], stale=not large))
+    first = Case(shape, sizes, chosen, _turns(wanted if orders or not large else ORDERS[:1], stale=not large), large)
     other = held_out(task, variant, sizes, chosen[0])
     if other is None:
         return (first,)

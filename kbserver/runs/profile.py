@@ -13,7 +13,7 @@ from kbserver.emulator.measurement import Measurement
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import FILLS, Case, Turn
 from kbserver.runs.references import find_reference
-from kbserver.runs.verify import WALL_S, Subject, build_case, check_interface, launch_of
+from kbserver.runs.stage import WALL_S, Subject, build_case, check_interface, launch_of
 from kbserver.toolchain.assembly import Function, parse_assembly
 from kbserver.toolchain.build import Build
 

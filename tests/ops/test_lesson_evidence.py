@@ -80,5 +80,5 @@ def test_the_page_about_lessons_names_every_ref_and_every_class_that_proves(root
     assert [scheme for scheme in SCHEMES if f"| `{scheme}:" not in page] == []
     assert [kind for kind, rule in RULES.items() if rule.proves and kind not in page] == []
     assert {kind for kind, rule in RULES.items() if rule.proves} == {
-        "build", "run", "failed_run", "vendor", "measured", "compiler",
+        "build", "run", "failed_run", "profile_run", "vendor", "measured", "compiler",
     }  # fmt: skip
