@@ -1,14 +1,15 @@
 """The register file of one wavefront as the translator sees it: memory, with a cache of values inside a basic block.
 
-VGPR n is 64 consecutive dwords, one a lane. Scalar operands keep the numbers of `operands`. Reads load once a block,
-writes are kept as values and stored by `flush`: at the block's end, or before a call that reads registers in memory.
+VGPR n is 64 consecutive dwords, one a lane. Scalar operands keep the numbers of `operands`. Reads load once a block.
+VGPR writes go to memory at once, scalar writes at the block's end: a vector value that had to live until then would be
+spilled to the stack on the way.
 """
 
 from __future__ import annotations
 
 from kbserver.emulator.ir import LANES, Emitter, Value, select
 from kbserver.emulator.operands import EXEC, SCC
-from kbserver.emulator.types import u1, u32, u64
+from kbserver.emulator.types import u32, u64
 
 VGPR_BYTES = 4 * LANES
 
@@ -19,7 +20,6 @@ class Registers:
     def __init__(self, emitter: Emitter) -> None:
         self.emitter = emitter
         self._vectors: dict[int, Value] = {}
-        self._dirty_vectors: set[int] = set()
         self._words: dict[int, Value] = {}
         self._pairs: dict[int, Value] = {}
         self._dirty_words: set[int] = set()
@@ -35,13 +35,17 @@ class Registers:
     def vgpr(self, index: int) -> Value:
         if index not in self._vectors:
             self._vectors[index] = self.emitter.load(self.vgpr_pointer(index), u32, LANES, align=64)
-        return self._vectors[index]
+        return self._vectors[index].as_(u32)
 
     def set_vgpr(self, index: int, value: Value, *, all_lanes: bool = False) -> None:
-        """Write the active lanes, or all lanes for the few instructions that ignore EXEC."""
-        bits = value.as_(u32)
-        self._vectors[index] = bits if all_lanes else select(self.exec_mask, bits, self.vgpr(index))
-        self._dirty_vectors.add(index)
+        """Write the active lanes, or all lanes for the few instructions that ignore EXEC.
+
+        New or old is chosen in the value's own type: there it folds into masked arithmetic.
+        """
+        if not all_lanes:
+            value = select(self.exec_mask, value, self.vgpr(index).as_(value.type))
+        self.emitter.store(value.as_(u32), self.vgpr_pointer(index), align=64)
+        self._vectors[index] = value
 
     # Scalar registers: dwords, and pairs that were written or read as 64 bits
 
@@ -122,21 +126,17 @@ class Registers:
 
     # Memory
 
-    def flush(self, vgprs: range | None = None) -> None:
-        """Store what was written: everything, or only these VGPRs."""
-        for index in sorted(self._dirty_vectors if vgprs is None else self._dirty_vectors & set(vgprs)):
-            self.emitter.store(self._vectors[index], self.vgpr_pointer(index), align=64)
-            self._dirty_vectors.discard(index)
-        if vgprs is None:
-            for index in sorted(self._dirty_words):
-                self.emitter.store(self.sgpr(index), self.sgpr_pointer(index))
-            self._dirty_words.clear()
+    def flush(self) -> None:
+        """Store the scalar registers that were written."""
+        for index in sorted(self._dirty_words):
+            self.emitter.store(self.sgpr(index), self.sgpr_pointer(index))
+        self._dirty_words.clear()
 
-    def forget_vgprs(self, indices: range) -> None:
-        """Drop cached values of VGPRs that a call has written in memory."""
-        for index in indices:
-            self._vectors.pop(index, None)
-            self._dirty_vectors.discard(index)
+    def forget_vgprs(self) -> None:
+        """Forget all values around a call: it may change them in memory, and no vector register of the host survives
+        it, so that a kept value would be spilled to the stack instead of read again."""
+        self._vectors.clear()
+        self._mask = None
 
     def forget_sgprs(self, indices: range) -> None:
         """Drop cached values of SGPRs that a call has written in memory."""
@@ -149,13 +149,8 @@ class Registers:
     def forget_all(self) -> None:
         """Start a block: nothing is known."""
         self._vectors.clear()
-        self._dirty_vectors.clear()
         self._words.clear()
         self._pairs.clear()
         self._dirty_words.clear()
         self._mask = None
         self.exec_changed = True
-
-    @property
-    def false(self) -> Value:
-        return Value(self.emitter, "false", u1)

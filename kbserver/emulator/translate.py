@@ -67,8 +67,12 @@ class Translation:
         return self.kernel.arch
 
     def call(self, name: str, arguments: str, result: str = "void") -> str | None:
-        """Call a runtime function, which joins the module; returns the name of its result."""
+        """Call a runtime function, which joins the module; returns the name of its result.
+
+        It finds all VGPRs in memory and may change them there.
+        """
         self.library.require(name)
+        self.registers.forget_vgprs()
         if result == "void":
             self.emitter.line(f"call void @{name}({arguments})")
             return None

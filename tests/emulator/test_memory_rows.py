@@ -130,6 +130,16 @@ def test_lds_read(name: str, exec_: int) -> None:
         assert [int(wave.vgprs[4 + n, lane]) for n in range(count)] == want, lane
 
 
+def test_load_may_overwrite_its_own_address() -> None:
+    wave = _with_addresses(ALL ^ 0x100, np.arange(64) * 4)
+    wave.lds[:] = _BYTES
+    wave.vgprs[2, 40:] = np.arange(40, 64)[::-1] * 4
+    addresses = wave.vgprs[2].copy()
+    run("ds_read_b32 v2, v2", wave)
+    want = [int(a) if lane == 8 else _word(int(a), 4) for lane, a in enumerate(addresses)]
+    assert wave.vgprs[2].tolist() == want
+
+
 @pytest.mark.parametrize("name", _DS_STORES)
 def test_lds_write(name: str) -> None:
     wave = _with_addresses(0xFF, np.arange(64) * 16)

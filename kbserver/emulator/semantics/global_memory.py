@@ -40,14 +40,11 @@ def _load(suffix: str, element: Element) -> Special:
     def function(t: Translation, d: Decoded) -> None:
         destination = d.register(0, "v", element.dwords)
         _store_addresses(t, global_addresses(t, d, d.operands[1], d.operands[2]))
-        written = range(destination.index, destination.index + element.dwords)
-        t.registers.flush(written)  # inactive lanes and the other halves stay as they are
         data = t.registers.vgpr_pointer(destination.index)
         t.call(
             f"global_load_{suffix}",
             f"ptr %addresses, {t.registers.exec_bits.typed}, ptr {data}, ptr %ctx, i32 {d.index}",
         )
-        t.registers.forget_vgprs(written)
 
     return Special(function, _MODIFIERS, writes=(0,), reads=(1, 2), counter="vmcnt")
 
@@ -56,7 +53,6 @@ def _store(suffix: str, element: Element) -> Special:
     def function(t: Translation, d: Decoded) -> None:
         source = d.register(1, "v", element.dwords)
         _store_addresses(t, global_addresses(t, d, d.operands[0], d.operands[2]))
-        t.registers.flush(range(source.index, source.index + element.dwords))
         data = t.registers.vgpr_pointer(source.index)
         t.call(
             f"global_store_{suffix}",

@@ -26,8 +26,6 @@ _WRITES = {
 
 def _access(t: Translation, d: Decoded, routine: str, address: Register, data: Register, offset: int) -> None:
     registers = t.registers
-    registers.flush(range(address.index, address.index + 1))
-    registers.flush(range(data.index, data.index + data.count))
     addresses = registers.vgpr_pointer(address.index)
     pointer = registers.vgpr_pointer(data.index)
     t.call(
@@ -40,7 +38,6 @@ def _read(suffix: str, element: Element) -> Special:
     def function(t: Translation, d: Decoded) -> None:
         destination = d.register(0, "v", element.dwords)
         _access(t, d, f"lds_load_{suffix}", d.register(1, "v", 1), destination, d.number("offset"))
-        t.registers.forget_vgprs(range(destination.index, destination.index + destination.count))
 
     return Special(function, _ONE, writes=(0,), reads=(1,), counter="lgkmcnt")
 
@@ -70,7 +67,6 @@ def _read2(dwords: int, stride: int) -> Special:
         clash = parts[0].index <= address.index < parts[0].index + dwords
         for place in (1, 0) if clash else (0, 1):
             _access(t, d, f"lds_load_{suffix}", address, parts[place], d.number(f"offset{place}") * scale)
-            t.registers.forget_vgprs(range(parts[place].index, parts[place].index + dwords))
 
     return Special(function, _TWO, writes=(0,), reads=(1,), counter="lgkmcnt")
 
