@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from kbserver.core.errors import TimedOut, UsageError
-from kbserver.emulator.arguments import Launch, kernarg_segment
+from kbserver.emulator.arguments import Launch
 from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
+from kbserver.emulator.entry_state import check_launch, entry_state
 from kbserver.emulator.jit import HostCode, compile_ir
-from kbserver.emulator.kernel import LDS_LIMIT_BYTES, Kernel
+from kbserver.emulator.kernel import Kernel
 from kbserver.emulator.memory import POISON, Buffer, Memory, aligned_bytes
 from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
 from kbserver.emulator.orders import wave_orders
@@ -89,18 +90,17 @@ class Machine:
         that the hardware would refuse and TimedOut when a wavefront spends its loop budget.
         """
         launch = Launch(grid, block, dynamic_lds_bytes)
-        self._check(launch)
-        segment = kernarg_segment(self.kernel, launch, arguments)
-        kernarg = Memory(list(memory.buffers))
-        place = kernarg.buffer("kernel arguments", segment)
-        packet = kernarg.buffer("dispatch packet", launch.packet(place.address))
+        check_launch(self.kernel, launch)
+        start = entry_state(self.kernel, launch, memory, arguments)
         total = grid[0] * grid[1] * grid[2]
         wanted = range(total) if workgroups is None else workgroups
         if wanted.step != 1 or wanted.start < 0 or wanted.stop > total:
             raise UsageError(f"workgroups {wanted} are not within the grid's {total}")
-        sgprs = self._initial_sgprs(segment, place, packet)
         orders = wave_orders(order, launch.waves, seed)
-        workers = [_Worker(self, launch, kernarg.table(), sgprs, orders, poison, fuel) for _ in range(max(1, threads))]
+        workers = [
+            _Worker(self, launch, start.memory.table(), start.sgprs, orders, poison, fuel)
+            for _ in range(max(1, threads))
+        ]
         if trace is not None:
             if len(workers) != 1:
                 raise ValueError("accesses are recorded by one thread")
@@ -108,36 +108,7 @@ class Machine:
         started = time.monotonic()
         _run_all(workers, wanted)
         wall_s = time.monotonic() - started
-        return self._outcome(workers, kernarg, wall_s, launch.waves * len(wanted))
-
-    def _check(self, launch: Launch) -> None:
-        lds = self.kernel.entry.lds_bytes + launch.dynamic_lds_bytes
-        limit = LDS_LIMIT_BYTES[self.kernel.arch]
-        if lds > limit:
-            raise UsageError(
-                f"the workgroup needs {lds} bytes of LDS; {self.kernel.arch} has {limit}", where=self.kernel.name
-            )
-        if not 1 <= launch.threads <= self.kernel.max_workgroup:
-            raise UsageError(
-                f"{launch.threads} threads in a workgroup; the kernel was compiled for at most "
-                f"{self.kernel.max_workgroup}",
-                where=self.kernel.name,
-                hint="see __launch_bounds__",
-            )
-        if min(launch.grid) < 1:
-            raise UsageError(f"the grid {launch.grid} has no workgroups", where=self.kernel.name)
-
-    def _initial_sgprs(self, segment: np.ndarray, place: Buffer, packet: Buffer) -> np.ndarray:
-        entry = self.kernel.entry
-        sgprs = np.zeros(SGPR_SLOTS, np.uint32)
-        for name, address in (("kernarg_segment_ptr", place.address), ("dispatch_ptr", packet.address)):
-            if name in entry.user_sgprs:
-                first = entry.user_sgprs[name]
-                sgprs[first], sgprs[first + 1] = address & 0xFFFFFFFF, address >> 32
-        if entry.preload_dwords:
-            words = segment[entry.preload_offset_dwords * 4 :].view(np.uint32)[: entry.preload_dwords]
-            sgprs[entry.preload_first : entry.preload_first + len(words)] = words
-        return sgprs
+        return self._outcome(workers, start.memory, wall_s, launch.waves * len(wanted))
 
     def _outcome(self, workers: list[_Worker], memory: Memory, wall_s: float, waves: int) -> Outcome:
         counters = sum(worker.counters for worker in workers)

@@ -73,15 +73,22 @@ def machine(name: str, arch: str) -> Machine:
     return Machine(load_kernel(parse_assembly(compiled.text)))
 
 
-def run(name: str, arch: str, *, order: str = "forward", seed: int = 0) -> Result:
-    """Run one kernel over the whole tiny problem."""
+def prepare(name: str) -> tuple[Memory, list[object], tuple[int, int, int], tuple[int, int, int], bool]:
+    """Return (memory, arguments, grid, block, channels last) of one kernel over the whole tiny problem."""
     extra, grid, threads, last = _LAUNCH[name]
     x, w = inputs()
     if last:
         x, w = x.transpose(1, 2, 3, 0), w.transpose(1, 2, 3, 0)
     memory = Memory()
-    output = memory.output("output", (OUT_D, H, W, C) if last else (C, OUT_D, H, W), np.uint16)
-    arguments = [memory.buffer("input", x), memory.buffer("weight", w), output, *extra]
-    outcome = machine(name, arch).launch(memory, arguments, grid=grid, block=(threads, 1, 1), order=order, seed=seed)
-    bits = output.array.transpose(3, 0, 1, 2) if last else output.array
+    arguments = [memory.buffer("input", x), memory.buffer("weight", w)]
+    arguments.append(memory.output("output", (OUT_D, H, W, C) if last else (C, OUT_D, H, W), np.uint16))
+    return memory, [*arguments, *extra], grid, (threads, 1, 1), last
+
+
+def run(name: str, arch: str, *, order: str = "forward", seed: int = 0) -> Result:
+    """Run one kernel."""
+    memory, arguments, grid, block, last = prepare(name)
+    outcome = machine(name, arch).launch(memory, arguments, grid=grid, block=block, order=order, seed=seed)
+    output = memory.buffers[-1].array
+    bits = output.transpose(3, 0, 1, 2) if last else output
     return Result(from_bf16(bits), bits, outcome)

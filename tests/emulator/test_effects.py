@@ -13,7 +13,7 @@ from tests.emulator.harness import kernel_text, load
 @pytest.mark.parametrize(
     ("line", "reads", "writes", "counter"),
     [
-        ("v_fmac_f32_e32 v1, s2, v3", ["v1", "s2", "v3"], ["v1"], None),
+        ("v_fmac_f32_e32 v1, s2, v3", ["s2", "v3", "v1"], ["v1"], None),
         ("v_addc_co_u32_e32 v1, vcc, v2, v3, vcc", ["v2", "v3", "vcc"], ["v1", "vcc"], None),
         ("v_add_f64 v[0:1], v[2:3], 1.0", ["v[2:3]"], ["v[0:1]"], None),
         ("s_addc_u32 s4, s5, 7", ["s5", "src_scc"], ["s4", "src_scc"], None),
