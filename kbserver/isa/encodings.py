@@ -1,7 +1,7 @@
 """The machine encodings of gfx90a, gfx942 and gfx950, as data: where the opcode is and where each field lies.
 
-Bit positions are those of the "Microcode Formats" chapter of the ISA documents. A field lists the values to try: 0 means
-"left out", and each other value is a register number so aligned that any operand width is a legal tuple.
+Bit positions are those of the "Microcode Formats" chapter of the ISA documents. A field lists the values to try: 0
+means "left out", and each other value is a register number so aligned that any operand width is a legal tuple.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SDWA, DPP, LITERAL = 0xF9, 0xFA, 0xFF
 LITERAL_VALUE = 0x4321
 """Fits 16 bits: wider literals of a 16-bit operand do not assemble back to the same bytes."""
 FLAGS = ("glc", "gds", "lds")
-"""One-bit fields that change what an instruction does rather than name an operand. `glc` is `sc0` on gfx942 and later."""
+"""One-bit fields that change what an instruction does and name no operand. `glc` is `sc0` on gfx942 and later."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def _memory() -> Iterator[Encoding]:
 
 
 def _address_modes(name: str) -> tuple[tuple[str, int, int], ...]:
-    """Return (mode, value of SADDR, value of bit 13): bit 13 is LDS before gfx940 and SVE (VGPR address) for scratch."""
+    """Return (mode, SADDR, bit 13): that bit is LDS before gfx940, then SVE (there is a VGPR address) for scratch."""
     if name == "FLAT":
         return (("", 0, 0), ("", 0x7F, 0))
     if name == "GLOBAL":

@@ -1,4 +1,4 @@
-"""From decoded words to the forms of each instruction: one per format and way of addressing, with the fullest operands."""
+"""From decoded words to the forms of each instruction: one per format and way of addressing, with all operands."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from kbserver.isa.assembler import Decoded, LlvmMc
 from kbserver.isa.encodings import ENCODINGS, Encoding
+from kbserver.isa.names import base_name
 
-SUFFIXES = ("_e32", "_e64", "_dpp", "_sdwa")
 MAX_TRIES = 24
 """How many ways to fill one form are tried before it counts as not assemblable."""
 
@@ -66,14 +66,6 @@ def _split(text: str, separator: str) -> list[str]:
             current += char
     pieces.append(current.strip())
     return [piece for piece in pieces if piece]
-
-
-def base_name(mnemonic: str) -> str:
-    """Return a mnemonic without the suffix that chooses its encoding."""
-    for suffix in SUFFIXES:
-        if mnemonic.endswith(suffix):
-            return mnemonic.removesuffix(suffix)
-    return mnemonic
 
 
 def enumerate_forms(mc: LlvmMc, arch: str) -> list[Form]:

@@ -16,12 +16,14 @@ from kbserver.core.paths import current_roots
 from kbserver.core.store import write_atomic
 from kbserver.isa import mnemonics
 from kbserver.isa.assembler import LlvmMc, find_llvm_mc
+from kbserver.isa.builtins import find_clang, probe_builtins
 from kbserver.isa.families import FAMILIES, family_of
 from kbserver.isa.forms import Form, enumerate_forms
 from kbserver.isa.modifiers import DPP_CONTROLS
 from kbserver.isa.probe import probe
 from kbserver.isa.table import COLUMNS, FOLDER, TARGETS
 
+# The clang of ziglang and llvm-mc of this version print the same: one number serves both.
 LLVM_VERSION = "22.1.8"
 COMMAND = "python -m kbserver.isa.generate"
 
@@ -36,6 +38,7 @@ def tables(mc: LlvmMc) -> dict[str, str]:
     files = {f"{family}.jsonl": _lines(mc, family, rows) for family, rows in _by_family(_instructions(forms)).items()}
     files["aliases.jsonl"] = _lines(mc, "aliases", _aliases(mc, known, forms))
     files["elsewhere.jsonl"] = _lines(mc, "elsewhere", _elsewhere(mc, known, forms))
+    files["builtins.jsonl"] = _lines(mc, "builtins", _builtins())
     return files
 
 
@@ -96,6 +99,13 @@ def _aliases(mc: LlvmMc, known: Sequence[str], forms: Mapping[str, Sequence[Form
         for name, canonical in mnemonics.aliases(mc, arch, taken, forms[arch]).items():
             on.setdefault(name, {})[arch] = canonical
     return [{"name": name, "on": on[name]} for name in sorted(on)]
+
+
+def _builtins() -> list[dict[str, Any]]:
+    return [
+        {"name": one.name, "signature": one.signature, "on": one.emits, **({"needs": one.needs} if one.needs else {})}
+        for one in probe_builtins(find_clang(LLVM_VERSION), TARGETS)
+    ]
 
 
 def _elsewhere(mc: LlvmMc, known: Sequence[str], forms: Mapping[str, Sequence[Form]]) -> list[dict[str, Any]]:

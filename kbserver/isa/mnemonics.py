@@ -1,7 +1,7 @@
 """Every mnemonic that LLVM's assembler knows for any AMD GPU, and which targets take it.
 
 The assembler's table of mnemonics lies in the LLVM library as length-prefixed strings; a bare mnemonic is refused with
-"instruction not supported on this GPU" when the target lacks it, and with another message when only operands are missing.
+"instruction not supported on this GPU" when the target lacks it, and otherwise for its missing operands.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from kbserver.core.errors import Unavailable
 from kbserver.isa.assembler import LlvmMc
-from kbserver.isa.forms import Form, base_name
+from kbserver.isa.forms import Form
+from kbserver.isa.names import base_name
 
 OTHER_TARGETS = ("gfx900", "gfx906", "gfx908", "gfx1030", "gfx1100", "gfx1150", "gfx1200", "gfx1250")
 _KNOWN = b"v_permlanex16_b32"

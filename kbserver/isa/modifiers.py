@@ -1,4 +1,4 @@
-"""The modifiers that are tried on every form of a format. A label in the tables means: one of its spellings assembled."""
+"""The modifiers that are tried on every form of a format. A label in the tables means that a spelling assembled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ DPP_CONTROLS = tuple(
         "dpp8:[0,1,2,3,4,5,6,7]",
     )
 )
-_DPP = tuple(Modifier(one.label, one.text, replaces=one.replaces, mode="dpp") for one in DPP_CONTROLS) + (
+_DPP = (
+    *(Modifier(one.label, one.text, replaces=one.replaces, mode="dpp") for one in DPP_CONTROLS),
     Modifier("row_mask", "row_mask:0x3", mode="dpp"),
     Modifier("bank_mask", "bank_mask:0x3", mode="dpp"),
     Modifier("bound_ctrl:0", "bound_ctrl:0", ("bound_ctrl:1",), mode="dpp"),

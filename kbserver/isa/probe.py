@@ -1,4 +1,4 @@
-"""What the assembler accepts in place of each operand, and which modifiers: asked, one line a question, in one batch."""
+"""What the assembler takes in place of each operand, and which modifiers: one line a question, in one batch."""
 
 from __future__ import annotations
 
@@ -55,6 +55,12 @@ class _Answers:
         if question.what == "mod" and code != form.code and question.value not in form.modifiers:
             form.modifiers.append(question.value)
 
+    def operand(self, number: int, form: Form, place: int) -> str:
+        """Return one operand of form `number` as the tables write it."""
+        key = number, place
+        field = self.fields.get(key) or _by_place(form, place)
+        return _operand(form, place, field, self.kinds.get(key, []), self.starts.get(key, []))
+
 
 def probe(mc: LlvmMc, arch: str, forms: Sequence[Form]) -> None:
     """Fill in `operands` and `modifiers` of every form."""
@@ -64,11 +70,7 @@ def probe(mc: LlvmMc, arch: str, forms: Sequence[Form]) -> None:
         if isinstance(code, bytes):
             answers.take(question, forms[question.form], code)
     for number, form in enumerate(forms):
-        form.operands = [
-            _operand(token, answers.fields.get((number, place)) or _by_place(form, place), answers.kinds.get((number, place), []),
-                     answers.starts.get((number, place), []), form)
-            for place, token in enumerate(form.line.operands)
-        ]  # fmt: skip
+        form.operands = [answers.operand(number, form, place) for place in range(len(form.line.operands))]
 
 
 def _by_place(form: Form, place: int) -> str | None:
@@ -78,11 +80,12 @@ def _by_place(form: Form, place: int) -> str | None:
     return names[place] if is_register and form.encoding.format in ("VOP3", "VOP3P") and place < len(names) else None
 
 
-def _operand(token: str, field: str | None, kinds: list[str], starts: list[int], form: Form) -> str:
+def _operand(form: Form, place: int, field: str | None, kinds: list[str], starts: list[int]) -> str:
     """Return one operand as the tables write it, `src0:vscl1`; without a register it is its own name, `vcc`, `off`.
 
     `%2` behind the width says that the first register's number must be even, `%4` a multiple of four.
     """
+    token = form.line.operands[place]
     register = _REGISTER.match(token)
     if register is None:
         if field:

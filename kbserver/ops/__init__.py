@@ -4,6 +4,7 @@ from kbserver.ops.assembly import inspect_assembly
 from kbserver.ops.compile import compile_kernel
 from kbserver.ops.device import device_info
 from kbserver.ops.facts import hardware_fact
+from kbserver.ops.instruction import instruction
 from kbserver.ops.knowledge import knowledge_map, read, search
 from kbserver.ops.lessons import record_lesson
 from kbserver.ops.occupancy import occupancy
@@ -18,6 +19,7 @@ __all__ = [
     "device_info",
     "hardware_fact",
     "inspect_assembly",
+    "instruction",
     "knowledge_map",
     "occupancy",
     "operation",

@@ -20,7 +20,7 @@ from kbserver.ops.documents import content_faults
 from kbserver.ops.providers import PROVIDERS
 
 PACKAGE = Path(__file__).resolve().parent.parent
-ENTRY_CODE = ("core", "knowledge", "hardware", "runs", "journal", "ops")
+ENTRY_CODE = ("core", "knowledge", "hardware", "isa", "runs", "journal", "ops")
 """Packages whose code shapes entries: an index cached by another version of it is not used."""
 KEPT_ROOTS = 4
 

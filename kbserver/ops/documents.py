@@ -39,10 +39,18 @@ def _render_title(ref: str) -> Rendered:
     return Rendered(entry.title, entry.sources)
 
 
+def _render_instruction(ref: str) -> Rendered:
+    from kbserver.ops.instruction_entries import open_instruction
+
+    _, _, sources = open_instruction(ref)
+    return Rendered(ref.rpartition("/")[2], sources)
+
+
 _RENDERERS: dict[str, Callable[[str], Rendered]] = {
     "fact": _render_fact,
     "kernel": _render_title,
     "lesson": _render_title,
+    "isa": _render_instruction,
 }
 
 _libraries: dict[str, Library] = {}

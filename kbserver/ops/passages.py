@@ -119,6 +119,13 @@ def _open_lesson(ref: str) -> Opened:
     return Opened(found.ref, found.title, (Piece(found.ref, found.text, tuple(found.sources)),))
 
 
+def _open_instruction(ref: str) -> Opened:
+    from kbserver.ops.instruction_entries import open_instruction
+
+    title, text, sources = open_instruction(ref)
+    return Opened(ref, title, (Piece(ref, text, sources),))
+
+
 def _open_build(ref: str) -> Opened:
     from kbserver.toolchain.build import load_build
 
@@ -139,5 +146,6 @@ OPENERS: dict[str, Callable[[str], Opened]] = {
     "kernel": _open_kernel,
     "lesson": _open_lesson,
     "build": _open_build,
+    "isa": _open_instruction,
     "run": _open_run,
 }

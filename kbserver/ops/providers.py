@@ -159,11 +159,25 @@ def _lesson_entries(problems: list[str]) -> list[Entry]:
     ]
 
 
+# Instructions
+
+
+def _instruction_files() -> Iterator[Path]:
+    return files_under(current_roots().content / DOCUMENT_FOLDER / "isa", ".jsonl", ".yaml")
+
+
+def _instruction_entries(problems: list[str]) -> list[Entry]:
+    from kbserver.ops.instruction_entries import instruction_entries
+
+    return instruction_entries()
+
+
 PROVIDERS = (
     Provider("documents", _document_files, _document_entries),
     Provider("facts", _fact_files, _fact_entries),
     Provider("kernels", _kernel_files, _kernel_entries),
     Provider("lessons", _lesson_files, _lesson_entries),
+    Provider("instructions", _instruction_files, _instruction_entries),
 )
 
 

@@ -5,6 +5,7 @@ import kbserver.render.compile
 import kbserver.render.device
 import kbserver.render.doctor
 import kbserver.render.facts
+import kbserver.render.instruction
 import kbserver.render.knowledge
 import kbserver.render.lessons
 import kbserver.render.occupancy
