@@ -157,7 +157,8 @@ class _Worker:
         self.run = machine.code.run
         self.name = kernel.name
         self.error: BaseException | None = None
-        self.counters = np.zeros((max(1, len(machine.translated.segments)), 2), np.uint64)
+        segments = max(1, len(machine.translated.segments))
+        self.counters = aligned_bytes(segments * 16).view(np.uint64).reshape(segments, 2)
         self.findings = np.zeros((FINDING_CAPACITY, len(FINDING)), np.uint64)
         self.context = aligned_bytes(len(CONTEXT) * 8).view(np.uint64)
         self.arrays = {
@@ -177,7 +178,7 @@ class _Worker:
             counters=self.counters.ctypes.data,
         )  # fmt: skip
         ids = [DISCARD if place is None else place for place in kernel.entry.workgroup_ids]
-        self.launch = np.zeros(len(LAUNCH), np.uint64)
+        self.launch = aligned_bytes(len(LAUNCH) * 8).view(np.uint64)
         _fill(
             self.launch, LAUNCH, context=self.context.ctypes.data, vgpr_bytes=vgpr_bytes, lds_allocated=lds_bytes,
             waves=waves, groups_x=launch.grid[0], groups_y=launch.grid[1], id_x=ids[0], id_y=ids[1], id_z=ids[2],

@@ -14,14 +14,17 @@ GUARD_BYTES = 4096
 """No two buffers are nearer than this, so that an address just past one is never inside the next."""
 ALIGNMENT = 256
 LINE_BYTES = 64
+HOST_LINE_BYTES = 128
+"""Two lines of the host: its prefetcher takes them in pairs."""
 POISON = 0xFF
 """Fill of memory that nobody wrote: NaN in every float format, -1 as an integer."""
 
 
 def aligned_bytes(size: int) -> np.ndarray:
-    """Return zeroed bytes at a 64-byte boundary, as the widest vector loads want."""
-    raw = np.zeros(size + LINE_BYTES, np.uint8)
-    start = -raw.ctypes.data % LINE_BYTES
+    """Return zeroed bytes in cache lines of their own: the widest vector loads want the boundary, and host threads
+    that count into one line would wait for each other."""
+    raw = np.zeros(-(-size // HOST_LINE_BYTES) * HOST_LINE_BYTES + HOST_LINE_BYTES, np.uint8)
+    start = -raw.ctypes.data % HOST_LINE_BYTES
     return raw[start : start + size]
 
 

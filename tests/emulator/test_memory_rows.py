@@ -88,6 +88,35 @@ def test_global_load(suffix: str, exec_: int) -> None:
     assert runner.finding_count == 0
 
 
+@pytest.mark.parametrize("exec_", [ALL, 0xFF00_FFFF_7FFF_FF05])
+@pytest.mark.parametrize("suffix", ["ubyte", "sbyte", "ushort", "sshort", "dword"])
+def test_consecutive_elements_load_like_scattered_ones(suffix: str, exec_: int) -> None:
+    memory = Memory()
+    buffer = memory.buffer("data", _BYTES)
+    size = {"ubyte": 1, "sbyte": 1, "ushort": 2, "sshort": 2, "dword": 4}[suffix]
+    offsets = 3 + np.arange(64) * size
+    offsets[20] += 1  # one lane out of step in its run
+    wave = _with_addresses(exec_, buffer.address + offsets)
+    run(f"global_load_{suffix} v4, v[2:3], off", wave, memory=memory)
+    for lane in range(64):
+        want = _LOADS[suffix](int(offsets[lane]))[0] if exec_ >> lane & 1 else 0xAAAAAAAA
+        assert int(wave.vgprs[4, lane]) == want, lane
+
+
+@pytest.mark.parametrize("exec_", [ALL, 0xFF00_FFFF_7FFF_FF05])
+@pytest.mark.parametrize(("name", "size"), [("b8", 1), ("b16", 2), ("b32", 4)])
+def test_consecutive_elements_store_like_scattered_ones(name: str, size: int, exec_: int) -> None:
+    wave = _with_addresses(exec_, 8 + np.arange(64) * size)
+    wave.lds[:] = _BYTES
+    wave.vgprs[4] = np.random.default_rng(5).integers(0, 1 << 32, 64, dtype=np.uint32)
+    run(f"ds_write_{name} v2, v4", wave)
+    want = _BYTES.copy()
+    for lane in range(64):
+        if exec_ >> lane & 1:
+            want[8 + lane * size : 8 + (lane + 1) * size] = wave.vgprs[4, lane : lane + 1].view(np.uint8)[:size]
+    assert np.array_equal(wave.lds, want)
+
+
 def test_global_load_adds_scalar_base_zero_extended_offset_and_immediate() -> None:
     memory = Memory()
     buffer = memory.buffer("data", _BYTES)

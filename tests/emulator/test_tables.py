@@ -1,4 +1,4 @@
-"""The tables are complete: every instruction of one value has a rule, and the oracle knows nothing of the translator."""
+"""The tables are complete: each instruction of one value has a rule, and the oracle knows nothing of the translator."""
 
 from __future__ import annotations
 

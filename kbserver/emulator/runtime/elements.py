@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kbserver.emulator.runtime.lane_loops import RUN
+
 
 @dataclass(frozen=True)
 class Element:
@@ -49,6 +51,26 @@ class Element:
   %index{place}_{{n}} = add i64 {{lane}}, {place * 64}
   %to{place}_{{n}} = getelementptr i32, ptr %data, i64 %index{place}_{{n}}
   store i32 %word{place}_{{n}}, ptr %to{place}_{{n}}, align 4"""
+
+    def load_run(self, pointer: str) -> str:
+        """Return lines that load RUN consecutive elements into lanes from `{lane}` on."""
+        narrow, wide = f"<{RUN} x i{self.bytes * 8}>", f"<{RUN} x i32>"
+        convert = (
+            f"{self.form} {narrow} %run_{{n}} to {wide}" if self.form else f"add {wide} %run_{{n}}, zeroinitializer"
+        )
+        return f"""  %run_{{n}} = load {narrow}, ptr {pointer}, align 1
+  %words_{{n}} = {convert}
+  %to_{{n}} = getelementptr i32, ptr %data, i64 {{lane}}
+  store {wide} %words_{{n}}, ptr %to_{{n}}, align 4"""
+
+    def store_run(self, pointer: str) -> str:
+        """Return lines that store RUN consecutive elements from lanes from `{lane}` on."""
+        narrow, wide = f"<{RUN} x i{self.bytes * 8}>", f"<{RUN} x i32>"
+        convert = f"trunc {wide} %words_{{n}} to {narrow}" if self.form else f"add {wide} %words_{{n}}, zeroinitializer"
+        return f"""  %from_{{n}} = getelementptr i32, ptr %data, i64 {{lane}}
+  %words_{{n}} = load {wide}, ptr %from_{{n}}, align 4
+  %run_{{n}} = {convert}
+  store {narrow} %run_{{n}}, ptr {pointer}, align 1"""
 
     def clear(self) -> str:
         """Return lines that give lane `{lane}` the value of a refused load: 0."""

@@ -7,15 +7,15 @@ and the byte where lane 0 writes as well.
 from __future__ import annotations
 
 from kbserver.emulator.context import CONTEXT, KIND_NUMBERS, READ, WRITE
-from kbserver.emulator.runtime.elements import DWORDS, LOADS, STORES, Element
-from kbserver.emulator.runtime.lane_loops import CTTZ, move_run, over_lanes, over_runs
+from kbserver.emulator.runtime.elements import LOADS, STORES, Element
+from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes
+from kbserver.emulator.runtime.moves import moves
 from kbserver.emulator.runtime.routine import Routine
 
 _ADDRESS = """  %slot_{n} = getelementptr i64, ptr %addresses, i64 {lane}
   %address_{n} = load i64, ptr %slot_{n}, align 8
   %pointer_{n} = inttoptr i64 %address_{n} to ptr
 """
-_POINTER = "%pointer_{n}"
 _NEEDS = ("check_global",)
 
 
@@ -30,12 +30,6 @@ def _check(element: Element, need: int, kind: str) -> str:
     )
 
 
-def _moves(element: Element, one: str, *, load: bool) -> str:
-    if element == DWORDS[1]:
-        return over_runs("%ok", "i64", _ADDRESS + one, _ADDRESS + move_run(load=load), "move", "done")
-    return over_lanes("%ok", _ADDRESS + one, "move", "done")
-
-
 def _load(name: str, element: Element) -> Routine:
     text = f"""{_signature(name)} {{
 entry:
@@ -43,7 +37,7 @@ entry:
   %bad = xor i64 %ok, %exec
   br label %refused
 {over_lanes("%bad", element.clear(), "refused", "move")}
-{_moves(element, element.load(_POINTER), load=True)}
+{moves(element, _ADDRESS, "i64", load=True)}
 done:
   ret void
 }}
@@ -56,7 +50,7 @@ def _store(name: str, element: Element) -> Routine:
 entry:
 {_check(element, WRITE, "global write out of range")}
   br label %move
-{_moves(element, element.store(_POINTER), load=False)}
+{moves(element, _ADDRESS, "i64", load=False)}
 done:
   ret void
 }}

@@ -38,15 +38,15 @@ def over_lanes(mask: str, body: str, prefix: str, done: str) -> str:
 
 
 RUN = 8
-"""Lanes of a run: with consecutive dwords they move as one vector."""
+"""Lanes of a run: when their elements are consecutive in memory they move as one vector."""
 
 
-def over_runs(mask: str, address_type: str, lane: str, run: str, prefix: str, done: str) -> str:
-    """Return blocks like those of `over_lanes`, for dwords: `run` moves RUN lanes from `{lane}` on when all of them
-    take part and their addresses at %addresses (of `address_type`) are consecutive, `lane` moves one."""
+def over_runs(mask: str, address_type: str, size: int, lane: str, run: str, prefix: str, done: str) -> str:
+    """Return blocks like those of `over_lanes`: `run` moves RUN lanes from `{lane}` on when all of them take part and
+    their addresses at %addresses (of `address_type`) are `size` bytes apart, `lane` moves one."""
     vector = f"<64 x {address_type}>"
     firsts = ", ".join(f"i32 {place - place % RUN}" for place in range(64))
-    steps = ", ".join(f"{address_type} {place % RUN * 4}" for place in range(64))
+    steps = ", ".join(f"{address_type} {place % RUN * size}" for place in range(64))
     whole = run.format(lane=f"%{prefix}_first", n=f"{prefix}_run")
     one = lane.format(lane=f"%{prefix}_lane", n=f"{prefix}_one")
     return f"""{prefix}:
@@ -85,12 +85,3 @@ def over_runs(mask: str, address_type: str, lane: str, run: str, prefix: str, do
   %{prefix}_end = icmp eq i64 %{prefix}_later, 64
   br i1 %{prefix}_end, label %{done}, label %{prefix}_group
 """
-
-
-def move_run(*, load: bool) -> str:
-    """Return lines that move RUN consecutive dwords between `%pointer_{n}` and lane `{lane}` of the VGPR at %data."""
-    vector = f"<{RUN} x i32>"
-    source, target = ("%pointer_{n}", "%kept_{n}") if load else ("%kept_{n}", "%pointer_{n}")
-    return f"""  %kept_{{n}} = getelementptr i32, ptr %data, i64 {{lane}}
-  %words_{{n}} = load {vector}, ptr {source}, align 1
-  store {vector} %words_{{n}}, ptr {target}, align 1"""

@@ -7,8 +7,9 @@ of range reads 0 or is dropped, as on the hardware, and is recorded.
 from __future__ import annotations
 
 from kbserver.emulator.context import KIND_NUMBERS
-from kbserver.emulator.runtime.elements import DWORDS, LOADS, STORES, Element
-from kbserver.emulator.runtime.lane_loops import CTTZ, move_run, over_lanes, over_runs
+from kbserver.emulator.runtime.elements import LOADS, STORES, Element
+from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes
+from kbserver.emulator.runtime.moves import moves
 from kbserver.emulator.runtime.routine import Routine
 
 _ADDRESS = """  %slot_{n} = getelementptr i32, ptr %addresses, i64 {lane}
@@ -17,14 +18,9 @@ _ADDRESS = """  %slot_{n} = getelementptr i32, ptr %addresses, i64 {lane}
   %address_{n} = add i64 %wide_address_{n}, %offset
   %pointer_{n} = getelementptr i8, ptr %lds, i64 %address_{n}
 """
-_POINTER = "%pointer_{n}"
 
 
-def _routine(name: str, element: Element, kind: str, refused: str, move: str, *, load: bool) -> Routine:
-    if element == DWORDS[1]:
-        moves = over_runs("%ok", "i32", _ADDRESS + move, _ADDRESS + move_run(load=load), "move", "done")
-    else:
-        moves = over_lanes("%ok", _ADDRESS + move, "move", "done")
+def _routine(name: str, element: Element, kind: str, refused: str, *, load: bool) -> Routine:
     parameters = "ptr %addresses, i64 %exec, i64 %offset, ptr %data, ptr %lds, ptr %ctx, i32 %site"
     text = f"""define internal void @{name}({parameters}) {{
 entry:
@@ -33,7 +29,7 @@ ptr %ctx, i32 %site)
   %bad = xor i64 %ok, %exec
   br label %refused
 {refused}
-{moves}
+{moves(element, _ADDRESS, "i32", load=load)}
 done:
   ret void
 }}
@@ -43,12 +39,12 @@ done:
 
 def _load(name: str, element: Element) -> Routine:
     refused = over_lanes("%bad", element.clear(), "refused", "move")
-    return _routine(name, element, "LDS read out of range", refused, element.load(_POINTER), load=True)
+    return _routine(name, element, "LDS read out of range", refused, load=True)
 
 
 def _store(name: str, element: Element) -> Routine:
     refused = "refused:\n  br label %move"
-    return _routine(name, element, "LDS write out of range", refused, element.store(_POINTER), load=False)
+    return _routine(name, element, "LDS write out of range", refused, load=False)
 
 
 ROUTINES = {
