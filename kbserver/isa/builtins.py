@@ -130,9 +130,9 @@ def find_clang(version: str) -> Clang:
     raise Unavailable(f"no ziglang with clang {version}", hint="pip install 'kbserver[compile]'")
 
 
-def probe_builtins(clang: Clang, archs: Sequence[str]) -> list[Builtin]:
-    """Return every builtin with the targets that take it."""
-    builtins = _declared(clang, archs[-1])
+def probe_builtins(clang: Clang, archs: Sequence[str], every: int = 1) -> list[Builtin]:
+    """Return every builtin, or one in `every`, with the targets that take it."""
+    builtins = _declared(clang, archs[-1])[::every]
     for arch in archs:
         for number, calls in _well_formed(clang, arch, builtins).items():
             _compile(clang, arch, builtins[number], calls)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from kbserver.core.paths import current_roots
 from kbserver.core.store import write_atomic
 from kbserver.isa import mnemonics
 from kbserver.isa.assembler import LlvmMc, find_llvm_mc
-from kbserver.isa.builtins import find_clang, probe_builtins
+from kbserver.isa.builtins import Builtin, find_clang, probe_builtins
 from kbserver.isa.families import FAMILIES, family_of
 from kbserver.isa.forms import Form, enumerate_forms
 from kbserver.isa.modifiers import DPP_CONTROLS
@@ -25,21 +26,32 @@ from kbserver.isa.table import COLUMNS, FOLDER, TARGETS
 
 # The clang of ziglang and llvm-mc of this version print the same: one number serves both.
 LLVM_VERSION = "22.1.8"
+PLAIN_MODES = ("", "vaddr", "off", "imm")
+"""Ways to address that stand first among the forms: what one meets most."""
 COMMAND = "python -m kbserver.isa.generate"
 
 
 def tables(mc: LlvmMc) -> dict[str, str]:
     """Return file name -> text of every generated file."""
-    forms: dict[str, list[Form]] = {}
-    for arch in TARGETS:
-        forms[arch] = enumerate_forms(mc, arch)
-        probe(mc, arch, forms[arch])
+    builtins = "".join(line + "\n" for line in builtin_lines())
+    return {**instruction_tables(mc), "builtins.jsonl": _lines(mc, "builtins", ()) + builtins}
+
+
+def instruction_tables(mc: LlvmMc) -> dict[str, str]:
+    """Return file name -> text of the files that need `llvm-mc` alone."""
+    with ThreadPoolExecutor() as pool:
+        forms = dict(zip(TARGETS, pool.map(lambda arch: _probed(mc, arch), TARGETS), strict=True))
     known = mnemonics.known_mnemonics(mc)
     files = {f"{family}.jsonl": _lines(mc, family, rows) for family, rows in _by_family(_instructions(forms)).items()}
     files["aliases.jsonl"] = _lines(mc, "aliases", _aliases(mc, known, forms))
     files["elsewhere.jsonl"] = _lines(mc, "elsewhere", _elsewhere(mc, known, forms))
-    files["builtins.jsonl"] = _lines(mc, "builtins", _builtins())
     return files
+
+
+def _probed(mc: LlvmMc, arch: str) -> list[Form]:
+    forms = enumerate_forms(mc, arch)
+    probe(mc, arch, forms)
+    return forms
 
 
 def _lines(mc: LlvmMc, what: str, rows: Iterable[Mapping[str, Any]]) -> str:
@@ -49,7 +61,11 @@ def _lines(mc: LlvmMc, what: str, rows: Iterable[Mapping[str, Any]]) -> str:
         "holds": what,
         **({"columns": COLUMNS, "targets": TARGETS} if what in FAMILIES else {}),
     }
-    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in (header, *rows))
+    return "".join(_json(row) + "\n" for row in (header, *rows))
+
+
+def _json(row: Mapping[str, Any]) -> str:
+    return json.dumps(row, separators=(",", ":"))
 
 
 def _instructions(forms: Mapping[str, Sequence[Form]]) -> list[dict[str, Any]]:
@@ -66,7 +82,7 @@ def _instructions(forms: Mapping[str, Sequence[Form]]) -> list[dict[str, Any]]:
 
 def _order(item: tuple[tuple[Any, ...], list[int]]) -> tuple[Any, ...]:
     row, on = item
-    return len(row[4]), row[0], row[1], on
+    return len(row[4]), row[0], row[1] not in PLAIN_MODES, row[1], on
 
 
 def _row(form: Form) -> tuple[Any, ...]:
@@ -101,11 +117,15 @@ def _aliases(mc: LlvmMc, known: Sequence[str], forms: Mapping[str, Sequence[Form
     return [{"name": name, "on": on[name]} for name in sorted(on)]
 
 
-def _builtins() -> list[dict[str, Any]]:
-    return [
-        {"name": one.name, "signature": one.signature, "on": one.emits, **({"needs": one.needs} if one.needs else {})}
-        for one in probe_builtins(find_clang(LLVM_VERSION), TARGETS)
-    ]
+def builtin_lines(every: int = 1) -> list[str]:
+    """Return the lines of `builtins.jsonl`, or of one builtin in `every`. Needs ziglang."""
+    found = probe_builtins(find_clang(LLVM_VERSION), TARGETS, every)
+    return [_json(_builtin(one)) for one in found]
+
+
+def _builtin(one: Builtin) -> dict[str, Any]:
+    needs = {"needs": one.needs} if one.needs else {}
+    return {"name": one.name, "signature": one.signature, "on": one.emits, **needs}
 
 
 def _elsewhere(mc: LlvmMc, known: Sequence[str], forms: Mapping[str, Sequence[Form]]) -> list[dict[str, Any]]:

@@ -39,9 +39,9 @@ class Note:
     without: tuple[str, ...]
     sources: tuple[SourceRef, ...]
 
-    def fits(self, name: str, lacking: Sequence[str]) -> bool:
-        """Return whether it speaks of this name on one of the targets that lack it."""
-        return _matches(name, self.names) and (not self.without or bool(set(self.without) & set(lacking)))
+    def fits(self, name: str, arch: str) -> bool:
+        """Return whether it speaks of this name on a target that lacks it."""
+        return _matches(name, self.names) and (not self.without or arch in self.without)
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,10 @@ class Notes:
     renames: tuple[Rename, ...]
     words: Mapping[str, str]
 
-    def note(self, name: str, lacking: Sequence[str]) -> Note | None:
-        """Return the first note on a name that these targets lack."""
-        return next((note for note in self.notes if note.fits(name, lacking)), None)
+    def on(self, name: str, lacking: Sequence[str]) -> list[Note]:
+        """Return for each target that lacks the name the first note that fits, each note once."""
+        firsts = (next((note for note in self.notes if note.fits(name, arch)), None) for arch in lacking)
+        return list(dict.fromkeys(note for note in firsts if note))
 
     def renamed(self, name: str) -> list[str]:
         """Return what the rules make of a name, in the order of the rules."""

@@ -69,14 +69,28 @@ def look_up(name: str, archs: Sequence[str] = TARGETS) -> Found:
         other for other in table.spellings(name) if (have := table.get(other)) and set(have.targets) & set(lacking)
     ]
     renamed = older or [other for other in notes().renamed(name) if other in table]
-    note = notes().note(name, lacking)
+    noted = notes().on(name, lacking)
+    why = " ".join(note.why for note in noted) or ("Another generation's spelling." if renamed else None)
+    instead = [one for note in noted for one in note.instead]
     if renamed:
-        why = "another generation's spelling"
-        instead = (Substitute(renamed[0], "the name there"), *(note.instead if note else ()))
-        return Found(name, canonical, note.why if note else why, instead, note.sources if note else (), (), elsewhere)
-    if note:
-        return Found(name, canonical, note.why, note.instead, note.sources, (), elsewhere)
-    return Found(name, canonical, None, (), (), near_names(name, archs), elsewhere)
+        instead.insert(0, Substitute(renamed[0], "the name there"))
+    return Found(
+        name=name,
+        canonical=canonical,
+        why=why,
+        instead=tuple(_once(instead)),
+        sources=tuple(dict.fromkeys(source for note in noted for source in note.sources)),
+        near=() if instead else near_names(name, archs),
+        elsewhere=elsewhere,
+    )
+
+
+def _once(found: Sequence[Substitute]) -> list[Substitute]:
+    """Return the substitutes without those of a name that stands there already."""
+    first: dict[str, Substitute] = {}
+    for one in found:
+        first.setdefault(one.name, one)
+    return list(first.values())
 
 
 def near_names(name: str, archs: Sequence[str] = TARGETS) -> tuple[str, ...]:

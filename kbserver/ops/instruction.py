@@ -91,7 +91,7 @@ def _answer(
         near=list(found.near) if not found.targets or not exists else [],
         elsewhere=list(found.elsewhere),
         waits=instruction_facts.waits(known, shown_arch) if known and shown_arch else None,
-        hazards=instruction_facts.hazards(known, shown_arch, matrix) if known and shown_arch else [],
+        hazards=instruction_facts.hazards(known, shown_arch, matrix, asked.suffix) if known and shown_arch else [],
         builtins=_builtins(found, arch),
         errata=_errata(known.name if known else asked.name, arch),
         line=line,

@@ -11,10 +11,9 @@ from kbserver.hardware.fact_model import Fact, FactTable
 from kbserver.hardware.facts import load_facts
 from kbserver.isa.hand import InstructionClass, class_of
 from kbserver.isa.layout import BY_FORMULA, CALCULATED, ElementQuestion, Run, Shape, read_question
-from kbserver.isa.table import FormRow, Instruction
+from kbserver.isa.table import Instruction
 from kbserver.ops.instruction_results import ElementPlace, Hazard, LayoutRun, MatrixFacts, Waits
 
-_XDL_FREE = ("_f32", "f32")
 _COMPARED_TARGETS = {"gfx90a", "gfx942"}
 
 
@@ -86,7 +85,9 @@ def _element(shape: Shape, asked: str, status: str) -> ElementPlace:
                 hint=f"lanes 0 to 63, registers 0 to {max(run.register for run in shape.runs(matrix))}",
             )
     held = f"registers {register} and {register + 1}" if registers == 2 else f"register {register}"
-    answer = f"{', '.join(elements)}: lane {lane}, {held} of {matrix}" + (f", bits {bits}" if bits else "")
+    answer = f"{', '.join(elements)}: lane {lane}, {held} of {matrix}, counted from 0" + (
+        f", bits {bits}" if bits else ""
+    )
     return ElementPlace(
         asked=asked.strip(),
         matrix=matrix,
@@ -139,12 +140,12 @@ def _text(facts: FactTable, fact_id: str) -> str | None:
     return str(facts.get(fact_id).value) if fact_id in facts else None
 
 
-def hazards(instruction: Instruction, arch: str, matrix: MatrixFacts | None) -> list[Hazard]:
+def hazards(instruction: Instruction, arch: str, matrix: MatrixFacts | None, suffix: str) -> list[Hazard]:
     """Return the wait states that concern an instruction on `arch`, as far as facts give them."""
     kind = class_of(instruction.name)
     facts = load_facts()
     found = []
-    for name in _hazard_names(instruction, kind, matrix):
+    for name in _hazard_names(instruction, kind, matrix, suffix):
         key = f"{arch}.hazards.{name}"
         if key in facts:
             fact = facts.get(key)
@@ -153,7 +154,9 @@ def hazards(instruction: Instruction, arch: str, matrix: MatrixFacts | None) -> 
     return found
 
 
-def _hazard_names(instruction: Instruction, kind: InstructionClass | None, matrix: MatrixFacts | None) -> Iterator[str]:
+def _hazard_names(
+    instruction: Instruction, kind: InstructionClass | None, matrix: MatrixFacts | None, suffix: str
+) -> Iterator[str]:
     if matrix:
         name = instruction.name
         if name.startswith("v_mfma_f64"):
@@ -164,14 +167,10 @@ def _hazard_names(instruction: Instruction, kind: InstructionClass | None, matri
         else:
             yield "mfma_xdl_write_then_read"
     yield from kind.hazards if kind else ()
-    if any(_has_dpp(form) for form in instruction.forms):
+    if suffix == "_dpp":
         yield "valu_writes_vgpr_then_dpp_reads_it"
     if any("lds" in form.mode.split() for form in instruction.forms):
         yield "salu_writes_m0_then_lds_add_tid_or_buffer_load_lds"
-
-
-def _has_dpp(form: FormRow) -> bool:
-    return form.mode == "dpp"
 
 
 def _for_passes(value: JsonValue, matrix: MatrixFacts | None) -> JsonValue:

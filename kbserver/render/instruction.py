@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kbserver.core.model import SourceRef
 from kbserver.ops.instruction_results import EncodedForm, InstructionAnswer, MatrixFacts, Operand
-from kbserver.render.document import Document
+from kbserver.render.document import Document, cell
 from kbserver.render.registry import renders
 
 MAX_FORMS = 8
@@ -23,7 +23,8 @@ def _(answer: InstructionAnswer) -> Document:
     if answer.assembler:
         document.say(f"assembler: {answer.assembler}")
     for other in answer.alternatives:
-        document.say(f"instead: {other.name}: {other.why} ({', '.join(other.targets)})")
+        where = "where it is missing" if answer.exists else "instead"
+        document.say(f"{where}: {other.name}: {other.why} ({', '.join(other.targets)})")
     if answer.near:
         document.say(f"near names: {', '.join(answer.near)}")
     for form in answer.encodings[:MAX_FORMS]:
@@ -110,8 +111,12 @@ def _say_waits(document: Document, answer: InstructionAnswer) -> None:
         document.say("; ".join(parts))
     for hazard in answer.hazards:
         unit = f" {hazard.unit}" if hazard.unit else ""
-        document.say(f"hazard: {hazard.name}: {hazard.value}{unit} [{hazard.fact}]")
+        name = hazard.name.removeprefix("Wait states: ")
+        document.say(f"hazard: {name}: {cell(hazard.value)}{unit} [{hazard.fact}]")
 
 
 def _cited(sources: Sequence[SourceRef]) -> str:
-    return "; ".join(f"{one.title} ({one.locator})" if one.locator else one.title for one in sources[:4])
+    locators: dict[str, list[str]] = {}
+    for one in sources:
+        locators.setdefault(one.title, []).extend([one.locator] if one.locator else [])
+    return "; ".join(f"{title} ({'; '.join(found)})" if found else title for title, found in locators.items())

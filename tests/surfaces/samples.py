@@ -18,6 +18,10 @@ RIGHT: dict[str, tuple[dict[str, Any], list[str]]] = {
     ),
     "read": ({"ref": "fact:gfx950.lds.bytes_per_workgroup"}, ["read", "fact:gfx950.lds.bytes_per_workgroup"]),
     "hardware_fact": ({"query": "lds", "arch": "gfx950"}, ["fact", "lds", "--arch", "gfx950"]),
+    "instruction": (
+        {"mnemonic": "v_mfma_f32_16x16x32_bf16", "arch": "gfx950", "element": "C[5][9]"},
+        ["isa", "v_mfma_f32_16x16x32_bf16", "--arch", "gfx950", "--element", "C[5][9]"],
+    ),
     "occupancy": (
         {"arch": "gfx950", "vgprs": 86, "lds": 32576, "workgroup": 256},
         ["occupancy", "--arch", "gfx950", "--vgprs", "86", "--lds", "32576", "--workgroup", "256"],
