@@ -111,6 +111,11 @@ def instructions() -> InstructionTable:
     return _load(current_roots().content / FOLDER)
 
 
+def has_tables() -> bool:
+    """Return whether the content root in force holds instruction tables at all."""
+    return (current_roots().content / FOLDER).is_dir()
+
+
 @lru_cache(maxsize=4)
 def _load(folder: Path) -> InstructionTable:
     return InstructionTable(folder)

@@ -10,7 +10,7 @@ from kbserver.core.sources import cite
 from kbserver.core.targets import targets
 from kbserver.isa import hand
 from kbserver.isa.lookup import look_up
-from kbserver.isa.table import TARGETS, FormRow, Instruction, instructions
+from kbserver.isa.table import TARGETS, FormRow, Instruction, has_tables, instructions
 from kbserver.knowledge.entries import Entry
 from kbserver.knowledge.refs import unresolved
 
@@ -18,7 +18,9 @@ SCHEME = "isa:"
 
 
 def instruction_entries() -> list[Entry]:
-    """Return one entry a mnemonic, under the ref of the newest target that has it."""
+    """Return one entry a mnemonic, under the ref of the newest target that has it; none in content without tables."""
+    if not has_tables():
+        return []
     table = instructions()
     source = (_source(),)
     return [
@@ -37,6 +39,8 @@ def instruction_entries() -> list[Entry]:
 
 def open_instruction(ref: str) -> tuple[str, str, tuple[SourceRef, ...]]:
     """Return (title, text, sources) of `isa:TARGET/NAME`; any spelling and product name opens. Raises UnresolvedRef."""
+    if not has_tables():
+        raise unresolved(ref, (), "instruction")
     arch_name, slash, name = ref.removeprefix(SCHEME).partition("/")
     if not slash or not name:
         raise UnresolvedRef("an instruction ref names target and mnemonic", where=ref, hint="isa:gfx950/v_fma_f32")
