@@ -70,11 +70,11 @@ def _summary(instruction: Instruction) -> str:
     kind = hand.class_of(instruction.name)
     formats = ", ".join(dict.fromkeys(form.format for form in instruction.forms))
     newest = instruction.on(instruction.targets[-1])[0]
-    only = "only " if len(instruction.targets) < len(TARGETS) else ""
+    only = " only" if len(instruction.targets) < len(TARGETS) else ""
     counts = f" Counts in {' and '.join(kind.counters)}." if kind and kind.counters else ""
     named = f" ({kind.name})" if kind else ""
     return (
-        f"{instruction.name}{named}: {formats} on {only}{', '.join(instruction.targets)}."
+        f"{instruction.name}{named}: {formats} on {', '.join(instruction.targets)}{only}."
         f"{counts} Example: {newest.syntax}"
     )
 
