@@ -176,7 +176,11 @@ def _hints(found: Found, index: SearchIndex, target: str | None, kind: str | Non
 @operation(name="read", command="read", title="Read what a ref names", toolset="knowledge")
 def read(
     ref: Annotated[
-        str, Arg("document path, document.md#section, fact:..., kernel:..., lesson:..., build:...", positional=True)
+        str,
+        Arg(
+            "document path, document.md#section, fact:..., isa:gfx950/NAME, kernel:..., lesson:..., build:...",
+            positional=True,
+        ),
     ],
     max_tokens: Annotated[int, Arg("most tokens of text to return (a token counts as 4 characters)")] = 1500,
 ) -> Reading:
