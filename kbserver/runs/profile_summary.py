@@ -8,7 +8,7 @@ from functools import cached_property
 
 from kbserver.core.sources import cite
 from kbserver.emulator.hardware_counters import count
-from kbserver.emulator.lds_rules import READ, WRITE, find_rule
+from kbserver.emulator.lds_rules import MODEL, READ, WRITE, find_rule
 from kbserver.emulator.measurement import LINE_BYTES, Measurement, SiteCounts
 from kbserver.runs.profile_report import (
     GlobalSummary,
@@ -111,15 +111,20 @@ class Summary:
         for site in sorted(sites, key=lambda one: (one.kind, one.width)):
             direction = READ if site.kind == "LDS read" else WRITE
             rule = find_rule(self.arch, direction, site.width)
-            rules[site.kind, site.width] = LdsRule(
+            rules[site.kind, site.width, self._basis(site)] = LdsRule(
                 access=site.kind,
                 bytes=site.width,
                 banks=rule.banks,
                 phases=len(rule.groups),
-                basis=site.basis,
+                basis=self._basis(site),
                 source=cite(*rule.source),
             )
         return list(rules.values())
+
+    def _basis(self, site: SiteCounts) -> str:
+        """Return how firm a rule is for this instruction: no source is about pairs and transposed reads."""
+        name = self.instructions[site.site].mnemonic
+        return MODEL if name.startswith(("ds_read2", "ds_write2")) or "_tr_" in name else site.basis
 
     def global_memory(self) -> GlobalSummary | None:
         """Return the figures of global memory, None when no such instruction ran."""
