@@ -14,7 +14,7 @@ RESOURCE_TOKENS = 20_000
 
 
 def add_resources(server: Any) -> None:
-    """Register the map and the templates `kb://doc/...`, `kb://lesson/ID` and `kb://build/ID/asm`."""
+    """Register the map and the templates `kb://doc/...`, `kb://lesson/ID`, `kb://run/ID` and `kb://build/ID/asm`."""
 
     @server.resource("kb://map", name="map", title="Knowledge map", mime_type="text/plain")
     def knowledge_map_page() -> str:
@@ -33,6 +33,11 @@ def add_resources(server: Any) -> None:
     def lesson(lesson_id: str) -> str:
         """A recorded lesson with its status and evidence."""
         return _read(f"lesson:{lesson_id}")
+
+    @server.resource("kb://run/{run_id}", name="run", title="Recorded run", mime_type="text/plain")
+    def run(run_id: str) -> str:
+        """A recorded verification or profile: verdict or counts, and what they rest on."""
+        return _read(f"run:{run_id}")
 
     @server.resource("kb://build/{build_id}/asm", name="assembly", title="Build assembly", mime_type="text/plain")
     def assembly(build_id: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from kbserver.ops import compile_kernel
+from kbserver.ops import compile_kernel, verify_kernel
 from kbserver.server import KbServer
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -30,6 +30,8 @@ def test_map_document_section_lesson_and_assembly_are_readable() -> None:
     assert "160 KB" in read("kb://lesson/0001") or "160 KiB" in read("kb://lesson/0001")
     build = compile_kernel(name="step1_naive", arch="gfx942").build_id
     assert "s_endpgm" in read(f"kb://build/{build}/asm")
+    run = verify_kernel(name="step2_nhwc", arch="gfx942", seeds=[1]).run_id
+    assert "0 wrong" in read(f"kb://run/{run}")
 
 
 @pytest.mark.parametrize(
