@@ -9,8 +9,10 @@ from pydantic import Field
 from kbserver.core.errors import UnknownName, UsageError
 from kbserver.core.model import Record, Result, SourceRef
 from kbserver.core.targets import targets
+from kbserver.knowledge.documents import Document
 from kbserver.knowledge.entries import KINDS
 from kbserver.knowledge.index import Found, SearchIndex
+from kbserver.knowledge.library import Topic
 from kbserver.ops.corpus import search_index
 from kbserver.ops.cut import CHARS_PER_TOKEN, cut
 from kbserver.ops.documents import library
@@ -21,13 +23,25 @@ MAX_HITS = 50
 MAX_ECHO = 200
 
 
+class MapDocument(Record):
+    """A document of a topic and what it is about."""
+
+    ref: str
+    title: str
+    summary: str
+
+
 class MapTopic(Record):
-    """A topic of the map: documents in reading order; with their sections when one topic was asked for."""
+    """A topic of the map with the refs of its documents in reading order, or of the sections of one document.
+
+    `documents` describes them; it is filled when one topic was asked for.
+    """
 
     id: str
     title: str
     summary: str
     refs: list[str]
+    documents: list[MapDocument] = Field(default_factory=list)
 
 
 class MapPath(Record):
@@ -84,26 +98,54 @@ class Reading(Result):
 
 @operation(name="knowledge_map", command="map", title="Map of the knowledge base", toolset="knowledge")
 def knowledge_map(
-    topic: Annotated[str | None, Arg("id of one topic, to list its sections as well", positional=True)] = None,
+    topic: Annotated[
+        str | None, Arg("id of a topic or reading path, or a document, to open it", positional=True)
+    ] = None,
 ) -> KnowledgeMap:
     """Start here: one page (under 1,500 tokens) that names every topic of the AMD Instinct knowledge base with a
-    summary, its documents, and reading paths. With a topic id it lists that topic's documents and sections. Refs open
-    with `read`.
+    summary, its documents, and reading paths. With a topic id it describes that topic's documents, with a document it
+    lists its sections, with the id of a reading path its steps. Refs open with `read`.
     """
-    shelf = library()
-    index = shelf.index()
+    index = library().index()
     if topic is None:
         topics = [MapTopic(id=t.id, title=t.title, summary=t.summary, refs=t.documents) for t in index.topics]
         paths = [MapPath(id=p.id, title=p.title, steps=p.steps) for p in index.reading_paths]
         return KnowledgeMap(version=index.version, topics=topics, reading_paths=paths)
-    chosen = next((one for one in index.topics if one.id == topic.strip().lower()), None)
-    if chosen is None:
-        raise UnknownName("topic", topic, [one.id for one in index.topics], where="topic")
-    refs = []
-    for path in chosen.documents:
-        refs += [path, *(one.ref for one in shelf.document(path).passages if "#" in one.ref and one.level > 1)]
-    listed = MapTopic(id=chosen.id, title=chosen.title, summary=chosen.summary, refs=refs)
-    return KnowledgeMap(version=index.version, topics=[listed], reading_paths=[])
+    wanted = topic.strip()
+    for one in index.topics:
+        if one.id == wanted.lower():
+            return KnowledgeMap(version=index.version, topics=[_described(one)], reading_paths=[])
+    for path in index.reading_paths:
+        if path.id == wanted.lower():
+            opened = MapPath(id=path.id, title=path.title, steps=path.steps)
+            return KnowledgeMap(version=index.version, topics=[], reading_paths=[opened])
+    if wanted in index.documents:
+        return KnowledgeMap(version=index.version, topics=[_opened(wanted)], reading_paths=[])
+    known = [*(one.id for one in index.topics), *(path.id for path in index.reading_paths)]
+    raise UnknownName("topic", topic, known, where="topic")
+
+
+def _described(topic: Topic) -> MapTopic:
+    """Return a topic whose documents are described."""
+    loaded = [library().document(path) for path in topic.documents]
+    described = [MapDocument(ref=one.path, title=one.title, summary=_summary(one)) for one in loaded]
+    return MapTopic(id=topic.id, title=topic.title, summary=topic.summary, refs=topic.documents, documents=described)
+
+
+def _opened(path: str) -> MapTopic:
+    """Return a document as a topic of its own: the refs are its sections."""
+    document = library().document(path)
+    sections = [one.ref for one in document.passages if "#" in one.ref and one.level > 1]
+    return MapTopic(id=path, title=document.title, summary=_summary(document), refs=sections)
+
+
+def _summary(document: Document) -> str:
+    """Return the summary of the front matter, else the paragraph under the title, on one line."""
+    if document.summary:
+        return document.summary
+    opening = next((one.text for one in document.passages if one.level == 1), "")
+    paragraphs = [part for part in opening.split("\n\n") if part.strip() and not part.startswith("#")]
+    return " ".join(paragraphs[0].split()) if paragraphs else ""
 
 
 @operation(name="search", command="search", title="Search the knowledge base", toolset="knowledge")

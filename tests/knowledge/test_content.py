@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,12 +24,20 @@ PAGES = sorted(
 MAX_SECTION_WORDS = 400
 MAX_LINES = 300
 MAX_MAP_CHARACTERS = 6000
+MAX_MAP_FOLDER_CHARACTERS = 16
 
 FIGURE = re.compile(
     r"(?<![\w.])\d[\d.,]*\s?"
     r"(?:KiB|MiB|GiB|KB|MB|GB|B|TB/s|GB/s|B/clk|[TP]FLOPS|GHz|MHz|ms|ns|microseconds|clocks|cycles|percent|%)(?![\w/])"
 )
 SOURCED = re.compile(r"\{fact:|\[[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+[,\]]|\[derived,")
+
+LISTING = "CODE"
+
+needs_codespell = pytest.mark.skipif(
+    importlib.util.find_spec("codespell_lib") is None,
+    reason="SKIPPED LOUDLY: codespell is not installed (pip install '.[dev]')",
+)
 
 # Well-known wrong statements (pattern) and the words of which a section that mentions one must use one.
 WRONG_UNLESS_CALLED_SO = {
@@ -54,7 +65,7 @@ def prose(text: str) -> str:
 
 
 def test_there_are_documents_to_judge():
-    assert len(PAGES) >= 15
+    assert len(PAGES) >= 60
 
 
 def test_every_fact_source_link_and_topic_of_the_content_resolves(content: Library):
@@ -79,9 +90,20 @@ def test_every_reading_path_names_refs_that_open(content: Library):
 def test_the_map_stays_one_page(content: Library):
     index = content.index()
     size = sum(len(topic.id) + len(topic.title) + len(topic.summary) for topic in index.topics)
-    size += sum(len(name) for name in index.documents)
-    size += sum(len(path.title) + sum(len(step) for step in path.steps) for path in index.reading_paths)
+    size += sum(len(Path(name).stem) + 2 for name in index.documents)
+    folders = {(topic.id, Path(name).parent) for topic in index.topics for name in topic.documents}
+    size += len(folders) * MAX_MAP_FOLDER_CHARACTERS
+    size += sum(len(path.id) + len(path.title) for path in index.reading_paths)
     assert size < MAX_MAP_CHARACTERS
+
+
+def test_every_topic_has_a_summary_that_says_something(content: Library):
+    short = [topic.id for topic in content.index().topics if not 40 <= len(topic.summary) <= 240]
+    assert short == []
+
+
+def test_a_topic_is_small_enough_to_choose_from(content: Library):
+    assert {topic.id: len(topic.documents) for topic in content.index().topics if len(topic.documents) > 14} == {}
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -99,14 +121,60 @@ def test_a_section_is_short_enough_to_be_one_answer(path: str):
     assert {name: size for name, size in sizes.items() if size > MAX_SECTION_WORDS} == {}
 
 
+def blocks(text: str) -> list[str]:
+    """The paragraphs of a section; a table, list or listing goes with the paragraph below it, or above if none is."""
+    parts = [part for part in re.split(r"\n\s*\n", re.sub(r"```.*?```", LISTING, text, flags=re.S)) if part.strip()]
+    found: list[str] = []
+    waiting = ""
+    for part in parts:
+        waiting += part + "\n"
+        if not part.lstrip().startswith((LISTING, "|", "- ", "1. ")):
+            found.append(waiting)
+            waiting = ""
+    if waiting:
+        found = [*found[:-1], found[-1] + waiting] if found else [waiting]
+    return found
+
+
 @pytest.mark.parametrize("path", PAGES)
-def test_a_section_with_a_figure_says_where_it_comes_from(path: str):
+def test_a_paragraph_with_a_figure_says_where_it_comes_from(path: str):
     unsourced = [
-        (section.id, FIGURE.findall(prose(section.text)))
+        (section.id, FIGURE.findall(prose(block)))
         for section in parsed(path).sections
-        if FIGURE.search(prose(section.text)) and not SOURCED.search(section.text)
+        for block in blocks(section.text)
+        if FIGURE.search(prose(block)) and not SOURCED.search(block)
     ]
     assert unsourced == []
+
+
+def test_a_table_takes_its_source_from_the_paragraph_below_it():
+    text = "Words.\n\n| a | 4 KB |\n|---|---|\n\n[some-source, here] says so.\n\n5 ms without a source."
+    assert [bool(SOURCED.search(block)) for block in blocks(text)] == [False, True, False]
+    assert [bool(FIGURE.search(block)) for block in blocks(text)] == [False, True, True]
+
+
+@needs_codespell
+def test_the_documents_are_spelt_right():
+    ignored = ROOT / "tests" / "knowledge" / "spelling.txt"
+    folders = sorted({str(ROOT / Path(path).parent) for path in PAGES})
+    done = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", "--ignore-words", str(ignored), *folders, str(ROOT / "index.yaml")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
+def test_a_misspelt_word_is_found(tmp_path: Path):
+    pytest.importorskip("codespell_lib", reason="SKIPPED LOUDLY: codespell is not installed (pip install '.[dev]')")
+    page = tmp_path / "page.md"
+    page.write_text("The adress of a register.\n", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "codespell_lib", str(page)], capture_output=True, check=False, timeout=60
+    )
+    assert done.returncode != 0
 
 
 @pytest.mark.parametrize("path", PAGES)

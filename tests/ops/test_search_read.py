@@ -150,7 +150,7 @@ def test_reading_no_tokens_is_refused(small: Roots) -> None:
         read("gpu_arch/lds.md", max_tokens=0)
 
 
-def test_the_map_lists_documents_and_a_topic_lists_sections(small: Roots) -> None:
+def test_the_map_lists_documents_a_topic_describes_them_a_document_lists_sections(small: Roots) -> None:
     whole = knowledge_map()
     assert [(topic.id, topic.refs) for topic in whole.topics] == [
         ("memory", ["gpu_arch/lds.md"]),
@@ -158,12 +158,12 @@ def test_the_map_lists_documents_and_a_topic_lists_sections(small: Roots) -> Non
     ]
     assert whole.reading_paths[0].steps == ["gpu_arch/lds.md#size", "fact:gfx950.lds.bytes_per_workgroup"]
     (topic,) = knowledge_map("memory").topics
-    assert topic.refs == [
-        "gpu_arch/lds.md",
-        "gpu_arch/lds.md#size",
-        "gpu_arch/lds.md#granule",
-        "gpu_arch/lds.md#conflicts",
-    ]
+    (described,) = topic.documents
+    assert (topic.refs, described.ref) == (["gpu_arch/lds.md"], "gpu_arch/lds.md")
+    (opened,) = knowledge_map("gpu_arch/lds.md").topics
+    assert opened.refs == ["gpu_arch/lds.md#size", "gpu_arch/lds.md#granule", "gpu_arch/lds.md#conflicts"]
+    (path,) = knowledge_map("first").reading_paths
+    assert path.steps == whole.reading_paths[0].steps
 
 
 def test_an_unknown_topic_names_the_known_ones(small: Roots) -> None:
@@ -212,11 +212,28 @@ def test_the_content_of_this_checkout_has_no_problems() -> None:
     assert check_content().problems == []
 
 
+def test_a_topic_describes_each_document_in_a_page() -> None:
+    for topic in knowledge_map().topics:
+        (described,) = knowledge_map(topic.id).topics
+        assert [one.ref for one in described.documents] == topic.refs
+        assert all(len(one.summary.split()) >= 10 for one in described.documents), topic.id
+        assert len(render_plain(render(knowledge_map(topic.id)))) / 4 < 1500
+
+
+def test_every_document_of_the_page_of_the_map_is_named_as_its_ref_is_built() -> None:
+    page = render_plain(render(knowledge_map()))
+    assert "general: " in page and "Ref: gpu_arch/FOLDER/NAME.md" in page
+    for topic in knowledge_map().topics:
+        for ref in topic.refs:
+            assert ref.rpartition("/")[2].removesuffix(".md") in page
+
+
 def test_every_ref_of_the_map_and_of_the_index_opens() -> None:
     from kbserver.ops.corpus import search_index
 
     for topic in knowledge_map().topics:
-        for ref in knowledge_map(topic.id).topics[0].refs:
-            assert read(ref).text
+        for ref in topic.refs:
+            for section in knowledge_map(ref).topics[0].refs:
+                assert read(section).text
     for row in search_index().rows:
         assert read(row.ref).ref == row.ref
