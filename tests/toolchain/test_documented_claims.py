@@ -30,6 +30,21 @@ LANES = "gpu_arch/general/cross-lane.md"
 MFMA3, MFMA4 = "gpu_arch/cdna3/mfma.md", "gpu_arch/cdna4/mfma.md"
 FORMATS = "gpu_arch/general/numeric-formats.md"
 REGISTERS = "gpu_arch/general/registers-and-occupancy.md"
+ATOMICS = "gpu_arch/general/atomics.md"
+MODEL = "gpu_arch/general/memory-model.md"
+BUFFERS = "gpu_arch/general/buffer-instructions.md"
+WIDTHS = "gpu_arch/general/access-widths.md"
+SCALARS = "gpu_arch/general/scalar-memory.md"
+AGPRS = "gpu_arch/general/agprs.md"
+SPARSE = "gpu_arch/general/sparse-mfma.md"
+SCALED = "gpu_arch/cdna4/block-scaled-mfma.md"
+TRANSPOSED = "gpu_arch/cdna4/transposed-lds-reads.md"
+PACKED = "gpu_arch/general/packed-and-dot-math.md"
+INTEGERS = "gpu_arch/general/integer-arithmetic.md"
+FUNCTIONS = "gpu_arch/general/transcendentals.md"
+FP8 = "gpu_arch/general/fp8-conversions.md"
+PIPELINES = "gpu_arch/general/producer-consumer.md"
+MI200 = "gpu_arch/cdna2/mi200-notes.md"
 
 # (document that says so, instruction, targets on which it assembles)
 INSTRUCTIONS = [
@@ -94,6 +109,56 @@ INSTRUCTIONS = [
     (FORMATS, "v_cvt_sr_pk_bf16_f32 v0, v1, v2, v3", NONE),
     (FORMATS, "v_pk_fma_bf16 v0, v1, v2, v3", NONE),
     (REGISTERS, "v_fma_f32 v0, a1, v2, v3", NONE),
+    (ATOMICS, "global_atomic_add_f32 v0, v[0:1], v2, off sc0", NEW),
+    (ATOMICS, "global_atomic_fmax v[0:1], v2, off", NONE),
+    (ATOMICS, "global_atomic_fmin v[0:1], v2, off", NONE),
+    (ATOMICS, "global_atomic_umax v[0:1], v2, off", ALL),
+    (ATOMICS, "global_atomic_max_f64 v[0:1], v[2:3], off", ALL),
+    (ATOMICS, "global_atomic_pk_add_f16 v[0:1], v2, off", ALL),
+    (ATOMICS, "flat_atomic_pk_add_bf16 v[0:1], v2", NEW),
+    (ATOMICS, "ds_pk_add_f16 v0, v1", NEW),
+    (ATOMICS, "ds_add_rtn_f32 v0, v1, v2", ALL),
+    (ATOMICS, "ds_add_f64 v0, v[2:3]", ALL),
+    (ATOMICS, "ds_max_f64 v0, v[2:3]", ALL),
+    (ATOMICS, "ds_append v0", ALL),
+    (MODEL, "buffer_wbl2 sc1", NEW),
+    (MODEL, "buffer_inv sc0 sc1", NEW),
+    (MODEL, "buffer_wbinvl1_vol", CDNA2),
+    (BUFFERS, "buffer_atomic_pk_add_bf16 v0, v1, s[0:3], 0 offen", CDNA4),
+    (BUFFERS, "buffer_atomic_add_f64 v[0:1], v2, s[0:3], 0 offen", ALL),
+    (BUFFERS, "buffer_load_format_xyzw v[0:3], v4, s[0:3], 0 idxen", ALL),
+    (BUFFERS, "buffer_load_dwordx4 v[0:3], v[4:5], s[0:3], 0 addr64", NONE),
+    (BUFFERS, "buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen offset:4096", ALL),
+    (WIDTHS, "flat_load_dwordx4 v[0:3], v[4:5] offset:-8", NONE),
+    (WIDTHS, "global_load_short_d16_hi v0, v[2:3], off", ALL),
+    (SCALARS, "s_load_u8 s0, s[2:3], 0", NONE),
+    (SCALARS, "s_load_dword s0, s[2:3], 0xfffff", ALL),
+    (SCALARS, "s_load_dword s0, s[2:3], 0x100000", NONE),
+    (SCALARS, "v_pk_fma_f32 v[0:1], v[2:3], s[4:5], v[6:7]", ALL),
+    (AGPRS, "ds_write_b128 v0, a[4:7]", ALL),
+    (AGPRS, "v_mfma_f32_16x16x16_bf16 v[0:3], v[4:5], v[6:7], a[0:3]", NONE),
+    (AGPRS, "v_readlane_b32 s0, a1, s2", NONE),
+    (SPARSE, "v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[6:9], v10", NEW),
+    (SPARSE, "v_smfmac_i32_16x16x128_i8 v[0:3], v[4:7], v[8:15], v16", CDNA4),
+    (SPARSE, "v_smfmac_i32_32x32x32_i8 v[0:15], v[16:17], v[18:21], v28", NEW),
+    (SCALED, "v_cvt_scalef32_pk_fp4_f32 v0, v1, v2, v3", CDNA4),
+    (SCALED, "v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[6:21], v[22:37], v40", CDNA4),
+    (TRANSPOSED, "ds_read_b64_tr_b16 a[0:1], v2", CDNA4),
+    (TRANSPOSED, "ds_read_b64_tr_b4 v[0:1], v2", CDNA4),
+    (PACKED, "v_pk_fma_f64 v[0:3], v[4:7], v[8:11], v[12:15]", NONE),
+    (PACKED, "v_dot4_i32_iu8 v0, v1, v2, v3", NONE),
+    (PACKED, "v_dot4_i32_i8 v0, v1, v2, v3", ALL),
+    (INTEGERS, "s_mul_u64 s[0:1], s[2:3], s[4:5]", NONE),
+    (INTEGERS, "v_cvt_pk_u16_u32 v0, v1, v2", ALL),
+    (FUNCTIONS, "v_exp_bf16 v0, v1", NONE),
+    (FUNCTIONS, "v_rsq_f64 v[0:1], v[2:3]", ALL),
+    (FP8, "v_cvt_f32_fp8_sdwa v0, v1 src0_sel:BYTE_2", NEW),
+    (FP8, "v_cvt_scalef32_pk_bf16_fp8 v0, v1, v2", CDNA4),
+    (PIPELINES, "s_barrier_signal -1", NONE),
+    (MI200, "v_lshl_add_u64 v[0:1], v[2:3], 3, v[4:5]", NEW),
+    (MI200, "v_fmaak_f32 v0, v1, v2, 0x3f000001", NEW),
+    (MI200, "flat_atomic_add_f32 v[0:1], v2", NEW),
+    (MI200, "scratch_load_dword v0, v1, s0", NEW),
 ]
 
 
@@ -132,6 +197,32 @@ def test_each_proven_instruction_is_named_by_the_document_that_claims_it(documen
     names = {instruction.split()[0] for named, instruction, _ in INSTRUCTIONS if named == document}
     missing = {name for name in names if name not in text and name.replace("_dpp", "") not in text}
     assert missing <= {"v_mov_b32_dpp", "global_load_dwordx4"}
+
+
+def assembled(instruction: str) -> bytes:
+    """Return the object file for gfx950: equal files mean equal code."""
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "ziglang", "clang", "-x", "assembler", "-target", "amdgcn-amd-amdhsa"),
+            *("-mcpu=gfx950", "-c", "-", "-o", "-"),
+        ],
+        input=instruction.encode() + b"\n",
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    return done.stdout
+
+
+@pytest.mark.parametrize(("beyond", "kept"), [("offset:4096", ""), ("offset:8191", "offset:4095")])
+def test_a_buffer_offset_beyond_12_bits_is_cut_silently(beyond: str, kept: str):
+    load = "buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen "
+    assert assembled(load + beyond) == assembled(load + kept) != assembled(load + "offset:16")
+
+
+def test_bound_ctrl_0_and_1_are_the_same_bit():
+    add = "v_add_f32_dpp v0, v1, v2 row_shr:1 row_mask:0xf bank_mask:0xf "
+    assert assembled(add + "bound_ctrl:0") == assembled(add + "bound_ctrl:1") != assembled(add)
 
 
 def test_the_refusal_of_another_generation_reads_as_documented():

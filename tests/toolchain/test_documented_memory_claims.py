@@ -1,0 +1,225 @@
+"""What the pages on atomics, scopes, widths, buffers and scalar loads say about code, settled by the compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.toolchain.clang import needs_clang
+from tests.toolchain.code_claims import instructions, names, refused
+
+pytestmark = needs_clang
+
+ATOMICS = """
+KERNEL void add(float *o) { __hip_atomic_fetch_add(o + LANE, 1.5f, __ATOMIC_RELAXED, AGENT); }
+KERNEL void add_used(float *o) { o[LANE + 512] = __hip_atomic_fetch_add(o + LANE, 1.5f, __ATOMIC_RELAXED, AGENT); }
+KERNEL void add_system(float *o) { __hip_atomic_fetch_add(o + LANE, 1.5f, __ATOMIC_RELAXED, SYSTEM); }
+KERNEL void add_double(double *o) { __hip_atomic_fetch_add(o + LANE, 1.5, __ATOMIC_RELAXED, AGENT); }
+KERNEL void greatest(float *o) { __hip_atomic_fetch_max(o + LANE, 1.5f, __ATOMIC_RELAXED, AGENT); }
+KERNEL void greatest_double(double *o) { __hip_atomic_fetch_max(o + LANE, 1.5, __ATOMIC_RELAXED, AGENT); }
+KERNEL void count(int *o) { __hip_atomic_fetch_add(o, 1, __ATOMIC_RELAXED, AGENT); }
+KERNEL void sum(int *o, int *p) { __hip_atomic_fetch_add(o, p[LANE], __ATOMIC_RELAXED, AGENT); }
+KERNEL void in_lds(float *o, int i) { LDS float b[256]; b[LANE] = o[LANE]; SYNC();
+  __hip_atomic_fetch_add(b + (i ^ LANE) % 256, o[LANE + 9], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); SYNC();
+  o[LANE] = b[LANE]; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("arch", "flags", "native"),
+    [("gfx90a", (), False), ("gfx90a", ("-munsafe-fp-atomics",), True), ("gfx942", (), True), ("gfx950", (), True)],
+)
+def test_adding_a_float_atomically_is_a_loop_on_gfx90a_without_the_flag(arch: str, flags: tuple, native: bool):
+    found = names(instructions(ATOMICS, arch, *flags)["add"])
+    assert ("global_atomic_add_f32" in found, "global_atomic_cmpswap" in found) == (native, not native)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_the_greatest_float_is_a_loop_and_the_greatest_double_native(arch: str):
+    kernels = instructions(ATOMICS, arch, "-munsafe-fp-atomics")
+    assert "global_atomic_cmpswap" in names(kernels["greatest"])
+    assert "global_atomic_max_f64" in names(kernels["greatest_double"])
+    assert "global_atomic_add_f64" in names(kernels["add_double"])
+
+
+def test_a_used_result_sets_sc0_and_system_scope_sc1():
+    kernels = instructions(ATOMICS, "gfx942")
+    modifiers = {name: [x.split()[-1] for x in kernels[name] if "atomic" in x] for name in ("add_used", "add_system")}
+    assert modifiers == {"add_used": ["sc0"], "add_system": ["sc1"]}
+    old = instructions(ATOMICS, "gfx90a", "-munsafe-fp-atomics")["add_used"]
+    assert any("atomic" in line and line.endswith("glc") for line in old)
+
+
+def test_lanes_that_add_one_value_to_one_address_issue_one_atomic():
+    kernels = instructions(ATOMICS, "gfx942")
+    assert {"s_bcnt1_i32_b64", "v_mbcnt_hi_u32_b32", "global_atomic_add"} <= set(names(kernels["count"]))
+    assert {"s_ff1_i32_b64", "v_readlane_b32", "s_add_i32"} <= set(names(kernels["sum"]))
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_adding_a_float_in_lds_is_native_without_a_flag(arch: str):
+    assert "ds_add_f32" in names(instructions(ATOMICS, arch)["in_lds"])
+
+
+SCOPES = """
+KERNEL void acquire(int *o) { o[LANE + 9] = __hip_atomic_load(o, __ATOMIC_ACQUIRE, AGENT) + o[LANE + 77]; }
+KERNEL void acquire_system(int *o) { o[LANE + 9] = __hip_atomic_load(o, __ATOMIC_ACQUIRE, SYSTEM) + o[LANE + 77]; }
+KERNEL void publish(int *o) { o[LANE + 9] = 3; __hip_atomic_store(o, 1, __ATOMIC_RELEASE, AGENT); }
+KERNEL void publish_system(int *o) { o[LANE + 9] = 3; __hip_atomic_store(o, 1, __ATOMIC_RELEASE, SYSTEM); }
+KERNEL void through_l1(int *o) { o[LANE + 9] = __hip_atomic_load(o + LANE, __ATOMIC_RELAXED, AGENT); }
+KERNEL void old_flag(volatile int *o) { o[LANE + 9] = o[LANE]; }
+KERNEL void bare(float *o) { LDS float b[256]; b[LANE] = o[LANE]; __builtin_amdgcn_s_barrier();
+  o[LANE] = b[LANE ^ 64]; }
+KERNEL void fenced(float *o) { LDS float b[256]; b[LANE] = o[LANE]; SYNC(); o[LANE] = b[LANE ^ 64]; }
+"""
+
+CACHE_OPERATIONS = ("buffer_wbl2", "buffer_inv", "buffer_wbinvl1_vol", "buffer_invl2")
+
+
+@pytest.mark.parametrize(
+    ("arch", "kernel", "operations"),
+    [
+        ("gfx90a", "publish", []),
+        ("gfx90a", "publish_system", ["buffer_wbl2"]),
+        ("gfx90a", "acquire", ["buffer_wbinvl1_vol"]),
+        ("gfx90a", "acquire_system", ["buffer_invl2", "buffer_wbinvl1_vol"]),
+        ("gfx942", "publish", ["buffer_wbl2 sc1"]),
+        ("gfx942", "publish_system", ["buffer_wbl2 sc0 sc1"]),
+        ("gfx942", "acquire", ["buffer_inv sc1"]),
+        ("gfx942", "acquire_system", ["buffer_inv sc0 sc1"]),
+        ("gfx950", "publish", ["buffer_wbl2 sc1"]),
+        ("gfx950", "acquire", ["buffer_inv sc1"]),
+    ],
+)
+def test_acquire_and_release_become_the_documented_cache_operations(arch: str, kernel: str, operations: list[str]):
+    lines = instructions(SCOPES, arch)[kernel]
+    assert [line for line in lines if line.startswith(CACHE_OPERATIONS)] == operations
+
+
+def test_a_relaxed_load_at_agent_scope_carries_sc1_or_glc():
+    for arch, bit in (("gfx90a", "glc"), ("gfx942", "sc1"), ("gfx950", "sc1")):
+        (load,) = [line for line in instructions(SCOPES, arch)["through_l1"] if line.startswith("global_load")]
+        assert load.endswith(bit)
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_a_volatile_pointer_is_accessed_flat(arch: str):
+    assert {"flat_load_dword", "flat_store_dword"} <= set(names(instructions(SCOPES, arch)["old_flag"]))
+
+
+def test_a_bare_barrier_waits_for_no_lds_write():
+    for kernel, waits in (("bare", False), ("fenced", True)):
+        lines = instructions(SCOPES, "gfx942")[kernel]
+        before = lines[lines.index("s_barrier") - 1]
+        assert (before == "s_waitcnt lgkmcnt(0)") is waits, kernel
+
+
+ACCESSES = """
+#define RSRC(p, n) __builtin_amdgcn_make_buffer_rsrc((void *)(p), 0, n, 0x00020000)
+struct three { float x, y, z; };
+struct argument { float *o; const float *i; int n; };
+KERNEL void raw(f4 *o, const float *i, u32 n, u32 s) {
+  u4 v = __builtin_amdgcn_raw_buffer_load_b128(RSRC(i, n), LANE * 16 + 64, s, 17);
+  o[LANE] = __builtin_bit_cast(f4, v); }
+KERNEL void divergent(float *o, const float **i, u32 n) {
+  o[LANE] = __builtin_bit_cast(float, __builtin_amdgcn_raw_buffer_load_b32(RSRC(i[LANE], n), LANE * 4, 0, 0)); }
+KERNEL void triple(float *o, const three *i) { three v = i[LANE]; o[LANE] = v.x + v.y + v.z; }
+KERNEL void either(float *o, float *p, int c) { LDS float b[256]; b[LANE] = o[LANE]; SYNC();
+  float *q = c ? b : p; o[LANE] = q[LANE]; }
+KERNEL void pointers(float **o) { o[LANE][0] = 1; }
+KERNEL void by_value(argument a) { if (LANE < (u32)a.n) a.o[LANE] = a.i[LANE]; }
+KERNEL void wrapping(float *o, const float *__restrict__ i, u32 b) { o[LANE] = i[b + LANE] + i[b + LANE + 64]; }
+KERNEL void plain(float *o, const float *__restrict__ i, int b) { int t = LANE; o[LANE] = i[b + t] + i[b + t + 64]; }
+KERNEL void aliased(float *o, const float *i) { for (int k = 0; k < 4; k++) o[k * 256 + LANE] = i[k * 256 + LANE] * 2; }
+KERNEL void apart(float *__restrict__ o, const float *__restrict__ i) {
+  for (int k = 0; k < 4; k++) o[k * 256 + LANE] = i[k * 256 + LANE] * 2; }
+KERNEL void uniform(float *o, const float *__restrict__ w) { o[LANE] = w[3] + w[4]; }
+KERNEL void after_store(float *o, const float *w) { o[1000 + LANE] = 1; SYNC(); o[LANE] = w[3]; }
+KERNEL void by_wave(float *o, const float *__restrict__ w) { o[LANE] = w[LANE / 64]; }
+KERNEL void by_wave_said(float *o, const float *__restrict__ w) {
+  o[LANE] = w[__builtin_amdgcn_readfirstlane(LANE / 64)]; }
+KERNEL void scalars(float *o, const float *__restrict__ i, int n, float s) { if ((int)LANE < n) o[LANE] = i[LANE] * s; }
+"""
+
+
+def test_a_raw_buffer_load_folds_its_constant_offset_and_takes_scope_bits_from_aux():
+    (load,) = [line for line in instructions(ACCESSES, "gfx942")["raw"] if line.startswith("buffer_load")]
+    assert load.startswith("buffer_load_dwordx4") and load.endswith("offen offset:64 sc0 sc1")
+
+
+def test_a_divergent_descriptor_costs_a_loop_over_lanes():
+    found = names(instructions(ACCESSES, "gfx942")["divergent"])
+    assert found.count("v_readfirstlane_b32") == 4 and "s_cbranch_execnz" in found
+
+
+def test_three_floats_are_one_load_of_96_bits():
+    assert "global_load_dwordx3" in names(instructions(ACCESSES, "gfx942")["triple"])
+
+
+def test_lost_address_spaces_give_flat_accesses_and_a_struct_argument_does_not():
+    kernels = instructions(ACCESSES, "gfx942")
+    assert "flat_load_dword" in names(kernels["either"])
+    assert "flat_store_dword" in names(kernels["pointers"])
+    assert not any(name.startswith("flat_") for name in names(kernels["by_value"]))
+
+
+def test_a_signed_index_folds_the_second_offset_and_an_unsigned_one_does_not():
+    kernels = instructions(ACCESSES, "gfx942")
+    assert any(line.startswith("global_load") and line.endswith("offset:256") for line in kernels["plain"])
+    assert not any("offset:256" in line for line in kernels["wrapping"])
+
+
+def test_restrict_lets_four_loads_go_before_the_first_wait():
+    for kernel, in_flight in (("aliased", 1), ("apart", 4)):
+        lines = instructions(ACCESSES, "gfx942")[kernel]
+        first = next(n for n, line in enumerate(lines) if line.startswith("s_waitcnt vmcnt"))
+        assert sum(line.startswith("global_load") for line in lines[:first]) == in_flight
+
+
+def test_uniform_reads_are_scalar_only_when_nothing_may_have_written_them():
+    kernels = instructions(ACCESSES, "gfx942")
+    assert "global_load_dword" not in names(kernels["uniform"])
+    assert "global_load_dword" in names(kernels["after_store"])
+    assert "global_load_dword" in names(kernels["by_wave"])
+    assert "global_load_dword" not in names(kernels["by_wave_said"])
+    assert "v_readfirstlane_b32" in names(kernels["by_wave_said"])
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_preloading_arguments_works_for_scalars_and_not_for_a_struct(arch: str):
+    without, with_it = (
+        instructions(ACCESSES, arch),
+        instructions(ACCESSES, arch, "-mllvm", "-amdgpu-kernarg-preload-count=8"),
+    )
+    assert with_it["by_value"] == without["by_value"]
+    assert "s_branch" in names(with_it["scalars"]) and "s_branch" not in names(without["scalars"])
+
+
+DIRECT = """
+typedef __attribute__((address_space(1))) void *global;
+typedef IN_LDS void *local;
+KERNEL void loop(f4 *o, const float *i, int n) { LDS float b[2][1024]; f4 s = 0;
+  int w = __builtin_amdgcn_readfirstlane(LANE / 64);
+  for (int k = 0; k < n; k++) {
+    __builtin_amdgcn_global_load_lds((global)(i + k * 1024 + 4 * LANE), (local)(b[k & 1] + 256 * w), 16, 0, 0);
+    SYNC(); s += *(f4 *)(b[k & 1] + 4 * (255 - LANE)); SYNC(); }
+  o[LANE] = s; }
+"""
+
+
+def test_the_compiler_drains_direct_to_lds_loads_before_a_barrier():
+    lines = instructions(DIRECT, "gfx950")["loop"]
+    load = next(n for n, line in enumerate(lines) if line.startswith("global_load_lds_dwordx4"))
+    barrier = lines.index("s_barrier", load)
+    assert any("vmcnt(0)" in line for line in lines[load:barrier])
+
+
+TRANSPOSED = """
+typedef {0} t4 __attribute__((ext_vector_type(4)));
+KERNEL void transposed(t4 *o) {{ LDS t4 b[256]; b[LANE] = o[LANE]; SYNC();
+  auto v = __builtin_amdgcn_ds_read_tr16_b64_v4f16((IN_LDS t4 *)(b + LANE)); __builtin_memcpy(o + LANE, &v, 8); }}
+"""
+
+
+def test_the_transposed_read_wants_the_other_half_type():
+    assert "ds_read_b64_tr_b16" in names(instructions(TRANSPOSED.format("__fp16"), "gfx950")["transposed"])
+    assert "cannot initialize a parameter" in refused(TRANSPOSED.format("_Float16"), "gfx950")
