@@ -1,6 +1,7 @@
 """The operations of kbserver, one module an area; Python users import them from here."""
 
 from kbserver.ops.assembly import inspect_assembly
+from kbserver.ops.claims import check_claims
 from kbserver.ops.compile import compile_kernel
 from kbserver.ops.device import device_info
 from kbserver.ops.facts import hardware_fact
@@ -15,6 +16,7 @@ from kbserver.ops.verify import verify_kernel
 __all__ = [
     "Arg",
     "Operation",
+    "check_claims",
     "compile_kernel",
     "device_info",
     "hardware_fact",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from kbserver.claims.model import Claim
 from kbserver.core.model import Record, Result
 from kbserver.journal.files import Problem, Shelf, Stored
 from kbserver.journal.lesson import Lesson
@@ -72,6 +73,8 @@ class LessonResult(Result):
     truncated: bool = False
     problems: list[Problem] = Field(default_factory=list)
     """Files of the lesson folders that could not be read as lessons."""
+    claims: list[Claim] = Field(default_factory=list)
+    """Statements of title and body that facts, tables or arithmetic contradict (add); line 0 is the title."""
     hint: str | None = None
 
 

@@ -13,6 +13,7 @@ from kbserver.journal.files import Stored
 from kbserver.journal.lesson import STATUSES, Lesson
 from kbserver.journal.similar import similar_lessons
 from kbserver.journal.status import NEEDS_PROOF, Evidence, Grant, grant
+from kbserver.ops.lesson_claims import contradicted_claims, without_contradictions
 from kbserver.ops.lesson_evidence import FORMS, evidence_now, resolve_evidence
 from kbserver.ops.lesson_results import LessonResult, judged, similarity, summary
 from kbserver.ops.registry import Arg, operation
@@ -76,9 +77,9 @@ def record_lesson(
 ) -> LessonResult:
     """Record what was learned about a kernel or chip so that search finds it again. action=add takes title, body, arch
     and evidence refs (build:ID, fact:ID, "cite:SOURCE_ID, LOCATOR"); status verified or refuted is granted only when
-    the evidence resolves, can prove it and matches the arch, else the lesson is kept as unverified and the answer says
-    why. Similar lessons come back: look at them, or add with dry_run first. action=list filters by arch, kernels and
-    status; show and retract take lesson_id (retract also reason). Record failures too.
+    the evidence resolves, proves it and matches the arch, and verified only when no statement is contradicted; else the
+    lesson is kept as unverified and the answer says why. Similar lessons come back: look at them, or add with dry_run
+    first. action=list filters by arch, kernels and status; show and retract take lesson_id (retract also reason).
 
     Adding the same title and body again returns the existing id and writes nothing.
     """
@@ -137,10 +138,11 @@ def _add(request: _Request) -> LessonResult:
     evidence = resolve_evidence(draft.evidence)
     if draft.supersedes:
         journal.find_lesson(draft.supersedes)  # an id that nothing has is refused before anything is written
-    granted = grant(requested, evidence, draft.arch)
+    claims = contradicted_claims(draft, requested)
+    granted = without_contradictions(grant(requested, evidence, draft.arch), claims)
     on = journal.shelf()
     similar = similar_lessons(draft.title, draft.body, on.lessons)
-    common = {"action": "add", "arch": draft.arch, "arch_decided_by": request.arch_decided_by}
+    common = {"action": "add", "arch": draft.arch, "arch_decided_by": request.arch_decided_by, "claims": claims}
     if request.dry_run:
         return LessonResult(
             **common,
@@ -160,7 +162,7 @@ def _add(request: _Request) -> LessonResult:
         similar=[similarity(*pair) for pair in similar if pair[0].id != stored.lesson.id],
         written=not duplicate,
         duplicate=duplicate,
-        hint=_after_adding(stored.lesson, evidence, duplicate),
+        hint=_after_adding(stored.lesson, evidence, duplicate, bool(claims)),
     )
 
 
@@ -175,10 +177,12 @@ def _requested_status(request: _Request) -> str:
     return requested
 
 
-def _after_adding(lesson: Lesson, evidence: list[Evidence], duplicate: bool) -> str | None:
+def _after_adding(lesson: Lesson, evidence: list[Evidence], duplicate: bool, contradicted: bool) -> str | None:
     """Say what the author could do next for the lesson."""
     if duplicate:
         return f"{lesson.ref} says the same; nothing was written"
+    if contradicted:
+        return "it states what is contradicted: correct it and add it again, or add it as refuted if that is the point"
     if lesson.status != "unverified":
         return None
     if not evidence:

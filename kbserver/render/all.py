@@ -1,6 +1,7 @@
 """Importing this registers every renderer; add yours here."""
 
 import kbserver.render.assembly
+import kbserver.render.claims
 import kbserver.render.compile
 import kbserver.render.device
 import kbserver.render.doctor

@@ -22,6 +22,13 @@ def _(result: LessonResult) -> Document:
     else:
         _say_outcome(result, document)
     document.table(
+        ("contradicted", "what is wrong", "right"),
+        [
+            (f"line {claim.line}" if claim.line else "title", claim.finding, claim.correction or "see --json")
+            for claim in result.claims
+        ],
+    )
+    document.table(
         ("file that is no lesson", "why", "what to do"),
         [(problem.path, problem.message, problem.hint) for problem in result.problems],
     )

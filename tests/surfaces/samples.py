@@ -42,6 +42,10 @@ RIGHT: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"name": "step3_nchw_lds", "sample": "all", "threads": 1},
         ["profile", "step3_nchw_lds", "--sample", "all", "--threads", "1"],
     ),
+    "check_claims": (
+        {"text": "MI350X has 64 KB of LDS per CU."},
+        ["check", "MI350X has 64 KB of LDS per CU."],
+    ),
     "record_lesson": ({"action": "list"}, ["lesson", "list"]),
 }
 

@@ -1,0 +1,1 @@
+"""Text to claims to verdicts: what a write-up says about hardware, code and times, held against facts and builds."""

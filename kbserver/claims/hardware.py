@@ -1,0 +1,207 @@
+"""Numbers of the hardware against the fact table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kbserver.claims.matching import Match, find_matches
+from kbserver.claims.model import CONTRADICTED, SUPPORTED, UNKNOWN, Finding
+from kbserver.claims.quantities import Quantity
+from kbserver.claims.scope import Scope, Scopes
+from kbserver.claims.sentences import Sentence
+from kbserver.claims.stance import ASSERTED, DENIED, stance
+from kbserver.claims.subjects import MAY_TAKE
+from kbserver.claims.world import World, fact_evidence
+from kbserver.hardware import units
+from kbserver.hardware.fact_model import Fact
+
+KIND = "hardware_number"
+MAX_EVIDENCE = 4
+_BASE = {"TB/s": 1e12, "GB/s": 1e9, "TFLOPS": 1e12, "TOPS": 1e12, "MHz": 1e6}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the facts say of one number: those that it is, those that it is not, and whether targets differ."""
+
+    fits: tuple[Fact, ...]
+    differs: tuple[Fact, ...]
+    unknown: bool
+    """True when some target or product in the scope has no figure."""
+
+
+def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]:
+    """Yield a finding for every number of the sentence that has a subject and a fact."""
+    named = scopes.names_in(sentence)
+    for match in find_matches(sentence, named):
+        keys = match.subject.per.get(match.part)
+        if match.subject.name == "LDS size" and _may_take(sentence, match):
+            keys = match.subject.per["workgroup"]
+        elif keys is None or (match.subject.anti and match.subject.anti.search(_around(sentence, match))):
+            continue
+        scope = scopes.of(sentence, match.start, match.end)
+        finding = judge_number(sentence, match.quantity, match.subject.name, keys, scope, world, match.start)
+        if finding is not None:
+            yield finding
+
+
+def _may_take(sentence: Sentence, match: Match) -> bool:
+    before = " ".join(sentence.words[max(0, match.start - 6) : match.quantity.start])
+    return bool(MAY_TAKE.search(before)) and not sentence.cells
+
+
+def _around(sentence: Sentence, match: Match) -> str:
+    """Return the clause of a match: words of another clause say nothing about its number."""
+    words = sentence.words
+    if sentence.cells:
+        return " ".join(words[match.start : match.end])
+    low, high = match.start, match.end
+    while low > 0 and words[low - 1] not in (";", "."):
+        low -= 1
+    while high < len(words) and words[high] not in (";", "."):
+        high += 1
+    return " ".join(words[low:high])
+
+
+def judge_number(
+    sentence: Sentence,
+    quantity: Quantity,
+    what: str,
+    keys: Sequence[str],
+    scope: Scope,
+    world: World,
+    start: int,
+) -> Finding | None:
+    """Return the verdict on one number, or None when it makes no claim that facts can decide."""
+    if scope.foreign:
+        return None
+    how = stance(sentence, quantity.start, quantity.end)
+    judged = judge(quantity, keys, scope, world)
+    if how not in (ASSERTED, DENIED) or not (judged.fits or judged.differs):
+        return None
+    if how == DENIED:
+        # "not 64 KB": right when no target in scope has it; a denied true value is too often about something else.
+        if judged.fits or judged.unknown or not scope.pairs:
+            return None
+        return _finding(SUPPORTED, quantity, what, f"it is indeed not {quantity.text}", judged.differs, scope, start)
+    if what == "HBM bandwidth" and quantity.hedged and all(quantity.value < in_base(fact) for fact in judged.differs):
+        return None  # "about 5 TB/s" below the peak is what somebody reached
+    if judged.differs and not judged.fits and not judged.unknown:
+        right = _values(judged.differs)
+        said = f"{what}: not {quantity.text}"
+        return _finding(CONTRADICTED, quantity, what, said, judged.differs, scope, start, correction=right)
+    if judged.fits and not judged.differs and (len(scope.pairs) == 1 or not judged.unknown):
+        return _finding(SUPPORTED, quantity, what, f"{what}: {quantity.text}", judged.fits, scope, start)
+    if len(scope.pairs) > 1 or "-" in quantity.text:
+        return None  # targets are compared, or the number only tells one device from another ("a 104-CU MI200")
+    if not scope.pairs and any(fact.product for fact in judged.fits):
+        return None  # "304 CUs" without a product anywhere near may be about any machine
+    if judged.fits and (judged.differs or judged.unknown):
+        told = f"{what}: {quantity.text} holds for {_who(judged.fits)}"
+        told += f", not for {_who(judged.differs)}" if judged.differs else ""
+        return _finding(
+            UNKNOWN, quantity, what, f"{told}; name the one meant", judged.fits + judged.differs, scope, start
+        )
+    return None
+
+
+def judge(quantity: Quantity, keys: Sequence[str], scope: Scope, world: World) -> Judged:
+    """Hold a number against the facts of every target and product in the scope."""
+    fits: dict[str, Fact] = {}
+    differs: dict[str, Fact] = {}
+    unknown = False
+    anywhere = not scope.pairs
+    for arch, product in scope.pairs or [(arch, None) for arch in world.archs]:
+        facts = _facts(world, keys, arch, product)
+        # A figure that siblings have and this product lacks may be the one that is meant.
+        unknown = unknown or any(
+            world.fact_of(key, arch, product) is None and world.facts_of_arch(key, arch)
+            for key in keys
+            if product and key not in _SECOND
+        )
+        if anywhere:
+            facts = [fact for fact in facts if fact.value]
+        right = [fact for fact in facts if quantity.is_value(in_base(fact))]
+        if right:
+            fits.update((fact.id, fact) for fact in right)
+            # A figure that products of one target do not share needs the product.
+            holders = {fact.product for fact in right}
+            others = [f for f in facts if f.product not in holders and f.key in {r.key for r in right}]
+            differs.update((fact.id, fact) for fact in others)
+        elif facts:
+            differs.update((fact.id, fact) for fact in facts)
+        else:
+            unknown = unknown or not anywhere
+    return Judged(tuple(fits.values()), tuple(differs.values()), unknown)
+
+
+def _facts(world: World, keys: Sequence[str], arch: str, product: str | None) -> list[Fact]:
+    found: list[Fact] = []
+    for key in keys:
+        if product is None:
+            found += world.facts_of_arch(key, arch)
+        else:
+            fact = world.fact_of(key, arch, product)
+            found += [fact] if fact else []
+    return [fact for fact in found if isinstance(fact.value, int | float) and not isinstance(fact.value, bool)]
+
+
+def in_base(fact: Fact) -> float:
+    """Return the value of a numeric fact in the base of its dimension (bytes, bytes/s, FLOP/s, Hz)."""
+    return float(fact.value) * _BASE.get(fact.unit or "", 1.0)  # type: ignore[arg-type]
+
+
+def _who(facts: Sequence[Fact]) -> str:
+    return ", ".join(dict.fromkeys(fact.product or fact.arch for fact in facts))
+
+
+def _values(facts: Sequence[Fact]) -> str:
+    """Return the right values in one line: "160 KiB (gfx950)"; targets with one value stand together."""
+    by_value: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.key in _SECOND and len(facts) > 1:
+            continue
+        shown = units.short(fact.value, fact.unit)
+        name = _tail(fact.key)
+        by_value.setdefault(f"{shown}{name}", []).append(fact.product or fact.arch)
+    return "; ".join(f"{value} ({', '.join(dict.fromkeys(who))})" for value, who in by_value.items())
+
+
+_SECOND = frozenset(("memory.vram_pool_bytes",))
+"""Right as well, but not what a correction should say."""
+_TAILS = {"caches.l2_bytes_per_xcd": " per XCD", "caches.l2_bytes_per_gcd": " per GCD",
+          "caches.l2_total_bytes": " in total", "compute.cus_per_xcd": " per XCD",
+          "compute.cus_per_gcd": " per GCD"}  # fmt: skip
+
+
+def _tail(key: str) -> str:
+    return _TAILS.get(key, "")
+
+
+def _finding(
+    verdict: str, quantity: Quantity, what: str, said: str, facts: Sequence[Fact], scope: Scope, start: int,
+    correction: str | None = None,
+) -> Finding:  # fmt: skip
+    return Finding(
+        kind=KIND,
+        verdict=verdict,
+        finding=said + (_contested(quantity, facts) if verdict == CONTRADICTED else ""),
+        evidence=tuple(fact_evidence(fact) for fact in facts[:MAX_EVIDENCE]),
+        scope=scope.shown,
+        start=start,
+        correction=correction,
+        key=(KIND, what, quantity.low, quantity.high, quantity.dim, scope.pairs, verdict),
+    )
+
+
+def _contested(quantity: Quantity, facts: Sequence[Fact]) -> str:
+    """Say when a source does give the number, and why the fact does not take it."""
+    for fact in facts:
+        for one in fact.conflicts:
+            if not isinstance(one.value, int | float) or isinstance(one.value, bool):
+                continue
+            same = quantity.is_value(float(one.value) * _BASE.get(one.unit or fact.unit or "", 1.0))
+            if same:
+                return f" (said by {one.sources[0].title}; not taken: {one.reason.rstrip('.')})"
+    return ""

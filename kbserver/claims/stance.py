@@ -1,0 +1,62 @@
+"""Does a sentence assert what it says, deny it, report it, or ask? Only what is asserted can be contradicted.
+
+Cues are words, looked up in tables; the more general a cue, the nearer it must stand. In doubt a statement counts as
+reported: an unreported wrong claim costs less than a true sentence called false.
+"""
+
+from __future__ import annotations
+
+import re
+
+from kbserver.claims.sentences import Sentence
+
+ASSERTED, DENIED, REPORTED = "asserted", "denied", "reported"
+
+# Anywhere in the sentence: somebody's opinion, or one that was given up.
+_REPORTING = re.compile(
+    r"\b(?:wrong(?:ly)?|false|falsely|incorrect(?:ly)?|untrue|myth|mistak\w+|misread\w*|misconception|refut\w+|"
+    r"retract\w+|debunk\w*|contradict\w*|contested|disput\w+|doubtful|unverified|unsupported|outdated|stale|obsolete|"
+    r"claim(?:s|ed)?|believ\w+|assum(?:e|es|ed|ing|ption|ptions)|suppos(?:e|es|ed)|guess\w*|thought|pretend\w*|"
+    r"hypothetic\w*|imagine|confus\w+|trap|pitfall|copied|correct(?:ed|s)|correction|revised|"
+    r"expected|predict\w*|estimate[sd]?|project(?:ed|ion)|would|should|could|might|may\s+be|if|unless|whether|"
+    r"instead of|rather than|no longer|used to|formerly|previously said|mis-?label\w*|mislead\w*|"
+    r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|otherwise|so-called|allegedly|supposedly)\b"
+)
+# Before the number, near it.
+_DENIALS = frozenset(("not", "never", "n't", "isn", "aren", "doesn", "don", "wasn", "cannot", "neither", "nor", "no"))
+_NEAR = 4
+_LABELS = re.compile(
+    r"^\W*(?:believed(?: first)?|claim(?:ed)?|myth|trap|wrong|false|popular belief|misconception|old|before|they say|"
+    r"rumou?r|hearsay|quote|question|q|hypothesis|assumption|idea|plan|todo|expectation)\b\W{0,3}(?:[.:]|$)",
+    re.I,
+)
+_HEADINGS = re.compile(
+    r"\b(?:myths?|traps?|wrong|misconceptions?|refuted|retracted|contested|mistakes?|pitfalls?|errors of|confusions?|"
+    r"hypothes[ei]s|what is not true|doubtful|open questions?|ideas?)\b",
+    re.I,
+)
+
+
+def stance(sentence: Sentence, start: int, end: int) -> str:
+    """Return how the sentence stands to what it says at tokens [start, end)."""
+    words = sentence.words
+    near = words[max(0, start - _NEAR) : start]
+    if sentence.block.quoted or reported_block(sentence) or _in_quotes(words, start):
+        return REPORTED
+    if any(word in _DENIALS for word in near):
+        return DENIED
+    if (words and words[-1] == "?") or _REPORTING.search(sentence.low):
+        return REPORTED
+    return ASSERTED
+
+
+def reported_block(sentence: Sentence) -> bool:
+    """True when the paragraph or section says of itself that it reports: "Believed.", "## Myths"."""
+    first = sentence.before[0] if sentence.before else sentence
+    if _LABELS.match(first.text) or _LABELS.match(sentence.text):
+        return True
+    return any(_HEADINGS.search(title) for title in sentence.block.headings)
+
+
+def _in_quotes(words: list[str], start: int) -> bool:
+    return words[:start].count('"') % 2 == 1
