@@ -16,6 +16,7 @@ from kbserver.emulator.memory import Buffer, Memory
 _NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
 DIVERGENT_BARRIER = "barrier divergence"
 WRITE_TO_INPUT = "write to an input"
+MISSING_WAIT = "missing wait"
 ARGUMENT_TYPES = tuple(_NUMBERS)
 
 
@@ -38,8 +39,19 @@ def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuf
         wall_s=outcome.wall_s,
         waves=outcome.waves,
         wave_instructions=outcome.counts.wave_instructions,
-        findings=tuple(_findings(outcome, shared)),
+        findings=(*_missing_waits(machine), *_findings(outcome, shared)),
     )
+
+
+def _missing_waits(machine: Machine) -> tuple[DeviceFinding, ...]:
+    """Return one finding for each place that touches what may still be under way; the same at every launch."""
+    found = []
+    for site, uses in groupby(machine.missing_waits, key=lambda use: use.site):
+        first = next(uses)
+        instruction = machine.kernel.code[site].instruction
+        where = str(instruction.source) if instruction.source else f"assembly line {instruction.line}"
+        found.append(DeviceFinding(MISSING_WAIT, 1, first.message(machine.kernel), where))
+    return tuple(found)
 
 
 def emulator_buffers(shared: Sequence[SharedBuffer]) -> dict[str, Buffer]:

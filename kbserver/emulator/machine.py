@@ -22,6 +22,7 @@ from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
 from kbserver.emulator.orders import wave_orders
 from kbserver.emulator.registers import VGPR_BYTES
 from kbserver.emulator.translate import Observer, TranslatedKernel, translate
+from kbserver.emulator.wait_check import missing_waits
 
 FINDING_CAPACITY = 256
 DEFAULT_FUEL = 1 << 33
@@ -62,6 +63,7 @@ class Machine:
 
     def __init__(self, kernel: Kernel, *, cache: Path | None = None, observers: Sequence[Observer] = ()) -> None:
         self.kernel = kernel
+        self.missing_waits = tuple(missing_waits(kernel))
         started = time.monotonic()
         self.translated: TranslatedKernel = translate(kernel, observers)
         self.translate_s = time.monotonic() - started

@@ -12,14 +12,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One small change of a kernel, and the checks that must find it; `pending` says why none does yet."""
+    """One small change of a kernel, and the checks that must find it."""
 
     name: str
     kernel: str
     search: str
     replace: str
     expect: tuple[str, ...]
-    pending: str | None = None
 
     def source(self) -> str:
         """Return the broken kernel. The change must apply at exactly one place."""
