@@ -258,7 +258,7 @@ class _Reader:
 
 def _value(quantity: Quantity) -> Value:
     exact = quantity.dim in _EXACT and quantity.high == int(min(quantity.high, 1e15)) and quantity.text[:1].isdigit()
-    error = 0.0 if exact or not quantity.high else quantity.half / quantity.high
+    error = 0.0 if exact or not quantity.high else min(quantity.half, 0.5) / quantity.high
     bases = tuple(quantity.high * factor for factor in quantity.factors)
     return Value(quantity.high, quantity.high, bases, error, (quantity.dim,) if quantity.dim else ())
 

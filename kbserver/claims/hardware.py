@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kbserver.claims.matching import Match, find_matches
 from kbserver.claims.model import CONTRADICTED, SUPPORTED, UNKNOWN, Finding
+from kbserver.claims.names import Name
 from kbserver.claims.quantities import Quantity
 from kbserver.claims.scope import Scope, Scopes
 from kbserver.claims.sentences import Sentence
@@ -18,6 +19,9 @@ from kbserver.hardware.fact_model import Fact
 
 KIND = "hardware_number"
 MAX_EVIDENCE = 4
+HBM = "HBM bandwidth"
+_CACHES = frozenset(("cache", "caches", "l1", "l2", "lds", "infinity", "mall", "warm"))
+_LEFT = frozenset(("left", "free", "unused", "spare", "remaining"))
 _BASE = {"TB/s": 1e12, "GB/s": 1e9, "TFLOPS": 1e12, "TOPS": 1e12, "MHz": 1e6}
 
 
@@ -38,12 +42,41 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
         keys = match.subject.per.get(match.part)
         if match.subject.name == "LDS size" and _may_take(sentence, match):
             keys = match.subject.per["workgroup"]
-        elif keys is None or (match.subject.anti and match.subject.anti.search(_around(sentence, match))):
+        elif keys is None:
             continue
+        elif match.subject.anti and match.subject.anti.search(_around(sentence, match)):
+            if match.subject.name == HBM:
+                yield from _above_peak(sentence, match, world, scopes)
+            if not _owns(sentence, match, named):
+                continue
         scope = scopes.of(sentence, match.start, match.end)
         finding = judge_number(sentence, match.quantity, match.subject.name, keys, scope, world, match.start)
         if finding is not None:
             yield finding
+
+
+def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
+    """True for "MI355X has 64 KB of LDS": whatever else the sentence tells, that is a property of the chip."""
+    words = sentence.words
+    verb = match.start - 1
+    if verb < 1 or words[verb] not in ("has", "have", "provides", "offers") or match.quantity.start != match.start:
+        return False
+    after = words[match.end : match.end + 2]
+    return any(name.end == verb for name in named) and not _LEFT.intersection(after)
+
+
+def _above_peak(sentence: Sentence, match: Match, world: World, scopes: Scopes) -> Iterator[Finding]:
+    """A bandwidth that somebody reached is wrong when it is above the peak of the memory."""
+    scope = scopes.of(sentence, match.start, match.end)
+    if scope.foreign or _CACHES.intersection(sentence.words) or stance(sentence, match.start, match.end) != ASSERTED:
+        return
+    facts = [fact for arch, product in scope.pairs for fact in _facts(world, ["memory.hbm_bandwidth"], arch, product)]
+    top = max(facts, key=in_base, default=None)
+    if top is None or (match.quantity.low - match.quantity.slack()) * match.quantity.factors[0] <= in_base(top):
+        return
+    said = f"{match.quantity.text} is above the peak of the memory"
+    right = f"at most {units.short(top.value, top.unit)} ({top.product or top.arch})"
+    yield _finding(CONTRADICTED, match.quantity, HBM, said, [top], scope, match.start, right)
 
 
 def _may_take(sentence: Sentence, match: Match) -> bool:
@@ -85,7 +118,7 @@ def judge_number(
         if judged.fits or judged.unknown or not scope.pairs:
             return None
         return _finding(SUPPORTED, quantity, what, f"it is indeed not {quantity.text}", judged.differs, scope, start)
-    if what == "HBM bandwidth" and quantity.hedged and all(quantity.value < in_base(fact) for fact in judged.differs):
+    if what == HBM and quantity.hedged and all(quantity.value < in_base(fact) for fact in judged.differs):
         return None  # "about 5 TB/s" below the peak is what somebody reached
     if judged.differs and not judged.fits and not judged.unknown:
         right = _values(judged.differs)

@@ -9,6 +9,8 @@ from kbserver.core.model import Record
 SUPPORTED, CONTRADICTED, UNSOURCED, UNKNOWN = "supported", "contradicted", "unsourced", "unknown"
 VERDICTS = (CONTRADICTED, UNSOURCED, UNKNOWN, SUPPORTED)
 """In the order in which a reader wants them."""
+MAX_BYTES = 1_000_000
+"""UTF-8 bytes of a text at most."""
 
 
 class Evidence(Record):

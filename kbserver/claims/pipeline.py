@@ -15,7 +15,6 @@ from kbserver.claims.sentences import Sentence, sentences
 from kbserver.claims.world import World
 from kbserver.core.errors import KbError
 
-MAX_BYTES = 1_000_000
 MAX_CLAIMS = 500
 MAX_SHOWN = 300
 """Characters of a sentence that a claim repeats."""

@@ -118,7 +118,7 @@ SUBJECTS: tuple[Subject, ...] = (
         ("cus", "compute units", "cu count"),
         True,
         anti=_re(
-            r"\b(?:cpx|dpx|qpx|partition\w*|physical\w*|busy|idle|only|given|leaves?|left|reserv\w*|mask\w*|"
+            r"\b(?:cpx|dpx|qpx|partition\w*|physical\w*|busy|idle|given|leaves?|left|reserv\w*|mask\w*|"
             r"over|across|disabled|yield|harvest\w*|grid\w*|share[sd]?|pairs?|first|next|bound|half|used?|using|"
             r"occup\w*|of the|remaining|out of|all|spread|die has|physically|persistent|workgroups?|tiles?)\b"
         ),

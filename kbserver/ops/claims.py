@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from kbserver.claims.model import Claim
-from kbserver.claims.pipeline import MAX_BYTES, Checked, check_text
+from kbserver.claims.model import MAX_BYTES, Claim
 from kbserver.core.errors import UnknownName, UsageError
 from kbserver.core.model import Record, Result
 from kbserver.core.targets import targets
 from kbserver.ops.registry import Arg, operation
+
+if TYPE_CHECKING:
+    from kbserver.claims.pipeline import Checked
 
 
 class ClaimSummary(Record):
@@ -83,6 +85,7 @@ def check_claims(
 def check(text: str, given: tuple[str, str | None, str] | None = None, name: str = "") -> Checked:
     """Return the claims of a text held against the content root in force."""
     from kbserver.claims.checkers import CHECKERS, IN_CODE  # imported here: other operations need none of it
+    from kbserver.claims.pipeline import check_text
     from kbserver.ops.claims_world import current_world
 
     return check_text(text, current_world(), CHECKERS, IN_CODE, given, name)

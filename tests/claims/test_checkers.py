@@ -23,6 +23,7 @@ ClaimsOf = Callable[..., list[Claim]]
         ("The HBM bandwidth of MI300X is 8 TB/s.", "5.3 TB/s (MI300X)"),
         ("The BF16 ridge of MI300X is 123.2 FLOP/B.", "246.7 FLOP/B (MI300X)"),
         ("Our GEMM reaches 3 PFLOPS of BF16 on MI355X.", "at most 2516.6 TFLOPS (MI355X)"),
+        ("MI350X reaches 8.9 TB/s of HBM bandwidth.", "at most 8 TB/s (MI350X)"),
         ("lgkmcnt is a 6-bit counter on gfx950.", "4 bits (gfx950)"),
     ],
 )
