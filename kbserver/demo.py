@@ -1,4 +1,4 @@
-"""`kb demo`: the main job through a real MCP client session against a server process: ask, cite, compile, record, find.
+"""`kb demo`: the main job through a real MCP client session against a server process.
 
 Everything that it prints comes from the server's answers of this run; the published figures are those that the compile
 results carry with their source.
@@ -21,11 +21,12 @@ from kbserver.render.document import Document, render_plain
 QUESTIONS = (
     ("search", {"query": "How much LDS can one workgroup use on an MI355X?", "limit": 1}),
     ("hardware_fact", {"query": "lds per workgroup", "arch": "gfx950"}),
-    ("search", {"query": "does v_permlane32_swap_b32 exist on MI300X", "limit": 1}),
+    ("instruction", {"mnemonic": "v_div_f64", "arch": "gfx90a"}),
     ("search", {"query": "workgroups round robin over XCDs remap for L2 locality", "limit": 1}),
     ("occupancy", {"arch": "gfx950", "vgprs": 86, "lds": 32576, "workgroup": 256}),
     ("occupancy", {"arch": "gfx942", "vgprs": 86, "lds": 32576, "workgroup": 256}),
 )
+CLAIMS = "On MI350X the LDS is 64 KB per CU, so v_div_f64 spills. The new kernel is 104x faster."
 KERNELS = ("step1_naive", "step2_nhwc", "step3_nchw_lds", "step4_mfma", "step5_sgb")
 ARCH = "gfx950"
 
@@ -53,8 +54,15 @@ async def _session(workspace: Path) -> int:
         build_id = await _compile_all(client)
         if build_id is None:
             return 3
-        _title("3. Record a lesson, with the build as its evidence, and find it again")
-        return await _record_and_find(client, build_id)
+        _title("3. Verify the machine code without a GPU: every element against a float64 reference")
+        verified = await client.call_tool("verify_kernel", {"name": "step5_sgb", "arch": ARCH})
+        _say(_text(verified))
+        _title("4. Check what an agent wrote")
+        _say(f"> check_claims(text={CLAIMS!r})")
+        _say(_text(await client.call_tool("check_claims", {"text": CLAIMS})))
+        _title("5. Record a lesson, with the build as its evidence, and find it again")
+        status = await _record_and_find(client, build_id)
+        return status or int(verified.is_error or (verified.structured_content or {})["verdict"] != "PASS")
 
 
 async def _compile_all(client: Client) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -93,6 +94,22 @@ def _compiler() -> Iterator[Check]:
         )
 
 
+def _emulator() -> Iterator[Check]:
+    if importlib.util.find_spec("llvmlite") is None:
+        detail = "llvmlite is not installed; kb verify and kb profile will refuse"
+        yield Check(name="emulator", ok=False, detail=detail, fix="pip install 'kbserver[emulate]'")
+        return
+    from kbserver.emulator.jit import check_host
+    from kbserver.emulator.semantics import table
+
+    try:
+        host = check_host()
+    except KbError as error:
+        yield Check(name="emulator", ok=False, detail=error.message, fix=error.hint)
+        return
+    yield Check(name="emulator", ok=True, detail=f"{len(table())} mnemonics, on {host}")
+
+
 def _device() -> Iterator[Check]:
     from kbserver.ops.device import device_info
 
@@ -131,4 +148,4 @@ def _mentions_kbserver(path: Path) -> bool:
         return False
 
 
-PROBES = (_content, _workspace, _compiler, _device, _clients)
+PROBES = (_content, _workspace, _compiler, _emulator, _device, _clients)
