@@ -4,6 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")"
 . tools/venv.sh
 prepare_venv '.[compile,emulate,dev]'
+# KB_TEST_TORCH names a PyTorch for the tests that compare with it; without one they are skipped and say so.
+if [ -n "${KB_TEST_TORCH:-}" ]; then
+  "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check "$KB_TEST_TORCH"
+fi
 "$VENV/bin/ruff" check .
 "$VENV/bin/ruff" format --check .
 exec "$VENV/bin/python" -m pytest "$@"

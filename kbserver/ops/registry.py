@@ -20,6 +20,11 @@ from kbserver.core.model import Result
 
 MAX_DESCRIPTION = 600
 TOOLSETS = ("knowledge", "hardware", "compile", "run", "journal")
+# A model reads the list from the top, and `kb --help` prints it: the way in comes first. Others follow.
+ORDER = (
+    "knowledge_map", "search", "read", "hardware_fact", "instruction", "device_info", "occupancy", "compile_kernel",
+    "inspect_assembly", "verify_kernel", "profile_kernel", "time_kernel", "check_claims", "record_lesson",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,7 @@ def operation(
 
 def operations() -> dict[str, Operation]:
     """Return every operation by name, in the order in which a user meets them: ask, look, compile, run, record."""
-    return dict(sorted(_OPERATIONS.items(), key=lambda item: TOOLSETS.index(item[1].toolset)))
+    return {name: _OPERATIONS[name] for name in (*ORDER, *_OPERATIONS) if name in _OPERATIONS}
 
 
 def _parameters(name: str, function: Callable[..., Any], hints: dict[str, Any]) -> typing.Iterator[Parameter]:
