@@ -7,7 +7,7 @@ module stores them by term and evaluates the same formula, and a test proves tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 K1 = 1.2
@@ -23,7 +23,7 @@ benchmarks/retrieval.py BM25Okapi and delta 1 lose a few first hits against this
 
 @dataclass(frozen=True)
 class Posting:
-    """The entries that hold one term (numbers, ascending), how often each does, and the term's idf."""
+    """The entries of one collection that hold a term (numbers, ascending), how often each does, and the term's idf."""
 
     idf: float
     entries: Sequence[int]
@@ -32,40 +32,62 @@ class Posting:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What BM25 knows of the corpus beside postings: lengths in tokens and their mean."""
+    """The length part of the formula for each entry, and how many entries each collection has."""
 
-    lengths: Sequence[int]
-    mean_length: float
-
-    def norms(self) -> list[float]:
-        """Return the length part of the formula for each entry."""
-        return [K1 * (1 - B + B * length / self.mean_length) for length in self.lengths]
+    norms: Sequence[float]
+    sizes: Sequence[int]
 
 
-def build(documents: Sequence[Sequence[str]]) -> tuple[Statistics, dict[str, Posting]]:
-    """Return statistics and postings of tokenised documents, computed by rank-bm25."""
-    if not any(documents):  # rank-bm25 divides by the number of documents and by their mean length
-        return Statistics([0] * len(documents), 0.0), {}
+def build(
+    documents: Sequence[Sequence[str]], collections: Sequence[Sequence[int]] | None = None
+) -> tuple[Statistics, dict[str, list[Posting]]]:
+    """Return statistics and, by term, one posting for each collection that holds it, computed by rank-bm25.
+
+    `collections` are disjoint lists of document numbers, by default one of all: each is scored as if it stood alone, so
+    that a table of three thousand mnemonics does not decide how rare an English word is.
+    """
+    parts = [range(len(documents))] if collections is None else collections
+    norms = [0.0] * len(documents)
+    postings: dict[str, list[Posting]] = {}
+    for numbers in parts:
+        for number, norm in zip(numbers, _add(documents, numbers, postings), strict=True):
+            norms[number] = norm
+    return Statistics(norms, [len(numbers) for numbers in parts]), postings
+
+
+def _add(
+    documents: Sequence[Sequence[str]], numbers: Sequence[int], postings: dict[str, list[Posting]]
+) -> Iterable[float]:
+    """Add the postings of one collection; return the length norms of its documents."""
+    texts = [documents[number] for number in numbers]
+    if not any(texts):  # rank-bm25 divides by the number of documents and by their mean length
+        return [0.0] * len(texts)
     from rank_bm25 import BM25Plus
 
-    model = BM25Plus(documents, k1=K1, b=B, delta=DELTA)
+    model = BM25Plus(texts, k1=K1, b=B, delta=DELTA)
     entries: dict[str, list[int]] = {}
     counts: dict[str, list[int]] = {}
-    for number, frequencies in enumerate(model.doc_freqs):
+    for number, frequencies in zip(numbers, model.doc_freqs, strict=True):
         for term, count in frequencies.items():
             entries.setdefault(term, []).append(number)
             counts.setdefault(term, []).append(count)
-    postings = {term: Posting(float(model.idf[term]), entries[term], counts[term]) for term in entries}
-    return Statistics(list(model.doc_len), float(model.avgdl)), postings
+    for term in entries:
+        postings.setdefault(term, []).append(Posting(float(model.idf[term]), entries[term], counts[term]))
+    return [K1 * (1 - B + B * length / model.avgdl) for length in model.doc_len]
 
 
-def impacts(posting: Posting, norms: Sequence[float]) -> list[float]:
-    """Return the score that the term gives each of its entries."""
-    idf = posting.idf
-    return [
-        idf * (DELTA + (count * (K1 + 1)) / (norms[entry] + count))
-        for entry, count in zip(posting.entries, posting.counts, strict=True)
-    ]
+def impacts(postings: Iterable[Posting], norms: Sequence[float]) -> tuple[list[int], list[float]]:
+    """Return the entries that hold a term and the score that it gives each."""
+    entries: list[int] = []
+    scores: list[float] = []
+    for posting in postings:
+        idf = posting.idf
+        entries += posting.entries
+        scores += [
+            idf * (DELTA + (count * (K1 + 1)) / (norms[entry] + count))
+            for entry, count in zip(posting.entries, posting.counts, strict=True)
+        ]
+    return entries, scores
 
 
 def score(

@@ -16,7 +16,8 @@ class Entry:
     """One searchable text.
 
     arch: gfx targets that it holds for, empty when it holds for all. headings: what stands above it (heading path of a
-    section). group: entries of one group (a document) share the places of a result; empty stands alone.
+    section). group: entries of one group (a document, facts of one meaning) share the places of a result; empty stands
+    alone.
     """
 
     ref: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +18,7 @@ from kbserver.core.errors import WorkspaceError
 from kbserver.core.store import write_atomic
 from kbserver.knowledge.entries import Corpus
 from kbserver.knowledge.index import SearchIndex, build_index
+from kbserver.knowledge.query import Names
 from kbserver.knowledge.storage import FORMAT, Stored
 
 KEPT_FILES = 4
@@ -29,10 +30,10 @@ Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the tokenizer is made of: synonym groups, and which concept tokens name which gfx target."""
+    """What the tokenizer is made of: synonym groups, and what the concept tokens of some of them stand for."""
 
     groups: Sequence[Sequence[str]]
-    archs: Mapping[str, str]
+    names: Names
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class FreshIndex:
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return SearchIndex(Stored(path.read_bytes(), key))
         vocabulary = self._recipe.vocabulary()
-        data = build_index(self._recipe.corpus(), vocabulary.groups, vocabulary.archs, key)
+        data = build_index(self._recipe.corpus(), vocabulary.groups, vocabulary.names, key)
         if fingerprint(self._recipe.files()) == before:
             self._write(path, data)
         return SearchIndex(Stored(data, key))

@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kbserver.core.errors import UsageError
 from kbserver.core.model import SourceRef
 from kbserver.knowledge import bm25
 from kbserver.knowledge.entries import Corpus, Entry
-from kbserver.knowledge.query import Query, Vocabulary, understand
-from kbserver.knowledge.snippets import Parts, excerpt, parts_of
-from kbserver.knowledge.storage import Row, Stored, encode
-from kbserver.knowledge.tokens import Tokenizer
+from kbserver.knowledge.query import Names, Query, Vocabulary, understand
+from kbserver.knowledge.ranking import CANDIDATES, reordered, spread
+from kbserver.knowledge.relevance import LEADING, Answer, is_answerable, names_other_vendor
+from kbserver.knowledge.snippets import excerpt, units_of
+from kbserver.knowledge.storage import TEXT_UNITS, Row, Stored, Units, encode
+from kbserver.knowledge.terms import Terms
+from kbserver.knowledge.tokens import Tokenizer, spelling
 
 TITLE_WEIGHT = 3
 HEADINGS_WEIGHT = 1
 TAGS_WEIGHT = 1
 """Fields weigh by repetition: a word of the title counts as three of the body, in the one length-normalised BM25
 document. Separate indexes for each field would need a query-time sum of scores whose idf differ by field."""
-KIND_WEIGHTS = {"fact": 0.9}
-"""A fact is one figure with siblings of near equal words; where a section answers too, it explains more."""
-WRONG_ARCH = 0.3
+REFERENCE_KINDS = frozenset(("instruction",))
+"""Kinds that are tables of names: a collection of their own, so that they do not change how rare a prose word is."""
+KIND_WEIGHTS = {"fact": 0.9, "kernel": 0.8, "lesson": 0.8, "instruction": 0.5}
+"""A fact is one figure with siblings of near equal words, a kernel or lesson is one case, an instruction is its name
+and encodings: where a section answers too, it explains more. An instruction that the query names counts in full."""
+WRONG_ARCH = 0.2
 """Factor on entries of another target than the query names: kept, because a comparison may be what helps."""
-PER_GROUP = 2
+NAMED_WRONG_ARCH = 0.4
+"""The same for an instruction that the query names: which targets have it is then likely the question."""
+MIN_TOPIC = 0.05
+"""A term is a topic when this share of the entries that hold it have it in title or tags."""
 MAX_SOURCES = 4
 MAX_REMEMBERED = 1024
 
@@ -42,20 +53,16 @@ class Hit:
 
 @dataclass(frozen=True)
 class Found:
-    """The hits of a query, how many entries matched at all, and how the query was understood."""
+    """The hits of a query, how many entries matched at all, how the query was understood, and why there are no hits.
+
+    repaired: misspelt words of the query to the words taken for them.
+    """
 
     hits: Sequence[Hit]
     total: int
     query: Query
-
-
-@dataclass(frozen=True)
-class _Term:
-    """A term in use: its idf, the entries that hold it and the score that it gives each."""
-
-    idf: float
-    entries: Sequence[int]
-    impacts: Sequence[float]
+    answer: Answer
+    repaired: Mapping[str, str]
 
 
 def field_tokens(entry: Entry, tokenizer: Tokenizer) -> list[str]:
@@ -69,14 +76,53 @@ def field_tokens(entry: Entry, tokenizer: Tokenizer) -> list[str]:
     ]
 
 
-def build_index(corpus: Corpus, groups: Sequence[Sequence[str]], archs: Mapping[str, str], key: str) -> bytes:
-    """Return the file form of the index over a corpus.
+def collections_of(entries: Sequence[Entry]) -> list[list[int]]:
+    """Return the entry numbers of prose, then those of reference tables."""
+    prose = [number for number, entry in enumerate(entries) if entry.kind not in REFERENCE_KINDS]
+    tables = [number for number, entry in enumerate(entries) if entry.kind in REFERENCE_KINDS]
+    return [prose, tables]
 
-    `groups` are the synonyms; `archs` maps the concept tokens among them that name a gfx target to it.
-    """
+
+def build_index(corpus: Corpus, groups: Sequence[Sequence[str]], names: Names, key: str) -> bytes:
+    """Return the file form of the index over a corpus. `groups` are the synonyms; `names` says what some stand for."""
     tokenizer = Tokenizer(groups)
-    statistics, postings = bm25.build([field_tokens(entry, tokenizer) for entry in corpus.entries])
-    return encode(key, corpus, statistics, postings, {"groups": groups, "archs": archs})
+    entries = corpus.entries
+    statistics, postings = bm25.build([field_tokens(entry, tokenizer) for entry in entries], collections_of(entries))
+    units = [_unit_terms(entry, tokenizer) for entry in entries]
+    vocabulary = {"groups": groups, "archs": dict(names.archs), "elsewhere": dict(names.elsewhere)}
+    return encode(key, corpus, statistics, postings, _topics(entries, groups, postings, tokenizer), units, vocabulary)
+
+
+def _unit_terms(entry: Entry, tokenizer: Tokenizer) -> list[frozenset[str]]:
+    title = frozenset(tokenizer.tokens(entry.title))
+    around = frozenset(tokenizer.tokens(f"{entry.headings} {' '.join(entry.tags)} {entry.ref}"))
+    return [
+        around,
+        title,
+        *(frozenset(tokenizer.tokens(f"{unit.header} {unit.text}")) for unit in units_of(entry.text)),
+    ]
+
+
+def _topics(
+    entries: Sequence[Entry],
+    groups: Sequence[Sequence[str]],
+    postings: Mapping[str, Sequence[bm25.Posting]],
+    tokenizer: Tokenizer,
+) -> frozenset[str]:
+    """Return the terms that entries are about: of their titles and tags, of synonyms, and identifiers."""
+    named = Counter(
+        term for entry in entries for term in frozenset(tokenizer.tokens(f"{entry.title} {' '.join(entry.tags)}"))
+    )
+    synonyms = {term for group in groups for name in group for term in tokenizer.tokens(name)}
+    return frozenset(
+        term
+        for term, parts in postings.items()
+        if term in synonyms or _is_identifier(term) or named[term] >= MIN_TOPIC * sum(len(p.entries) for p in parts)
+    )
+
+
+def _is_identifier(term: str) -> bool:
+    return term[0] == "=" or "_" in term or (len(term) > 2 and not term.isalpha() and not term.isdigit())
 
 
 class SearchIndex:
@@ -87,12 +133,11 @@ class SearchIndex:
         self.problems = stored.problems
         self._stored = stored
         self._tokenizer = Tokenizer(stored.vocabulary["groups"])
-        self._archs: Mapping[str, str] = stored.vocabulary["archs"]
+        self._names = Names(stored.vocabulary["archs"], stored.vocabulary["elsewhere"])
         self._vocabulary = Vocabulary(stored.terms)
-        self._norms = stored.statistics.norms() if stored.terms else []
-        self._terms: dict[str, _Term] = {}
+        self._terms = Terms(stored)
         self._factor_lists: dict[tuple[str | None, str | None, tuple[str, ...]], Sequence[float]] = {}
-        self._parts: dict[int, Parts] = {}
+        self._units: dict[int, Units] = {}
 
     def __len__(self) -> int:
         return len(self._stored.rows)
@@ -104,39 +149,77 @@ class SearchIndex:
 
     def scores(self, terms: Mapping[str, float]) -> dict[int, float]:
         """Return the BM25 score of each entry that holds one of the weighted terms."""
-        return bm25.score(terms, self._lookup)
+        return self._terms.scores(terms)
 
     def search(self, text: str, *, arch: str | None = None, kind: str | None = None, limit: int = 5) -> Found:
-        """Return the best hits. `arch` (a gfx target) leaves out entries of other targets. Raises UsageError."""
+        """Return the best hits. `arch` (a gfx target) leaves out entries of other targets. Raises UsageError.
+
+        A query that is not about what is indexed has no hits.
+        """
         if limit <= 0:
             raise UsageError(f"limit must be at least 1, not {limit}", where="limit", hint="ask for 1 to 50 hits")
-        query = understand(text, self._tokenizer, self._vocabulary, self._archs)
-        factors = self._factors(arch, kind, () if arch else query.archs)
+        query = understand(text, self._tokenizer, self._vocabulary, self._names)
+        if names_other_vendor(query):
+            return Found([], 0, query, Answer.OTHER_VENDOR, {})
+        matching = self._matching(query, arch, kind)
+        if not matching:
+            return Found([], 0, query, Answer.OTHER_TARGET if query.foreign else Answer.NO_MATCH, {})
+        weights = self._terms.by_number(query.terms)
+        candidates = [(-negative, entry) for negative, entry in heapq.nsmallest(max(CANDIDATES, 4 * limit), matching)]
+        ranked = reordered(candidates, weights, self._units_of)
+        if not is_answerable(query, self._terms, [entry for _, entry in ranked[:LEADING]], self._units_of):
+            return Found([], 0, query, Answer.UNRELATED, {})
+        hits = [self._hit(entry, score, weights) for score, entry in spread(ranked, self.rows, limit)]
+        return Found(hits, len(matching), query, Answer.FOUND, self._repaired(query, hits))
+
+    def _matching(self, query: Query, arch: str | None, kind: str | None) -> list[tuple[float, int]]:
+        """Return (negative BM25 score times factor, entry) of the entries that hold a word of the query.
+
+        A query about a target that is none of ours is answered only by entries that name it.
+        """
+        targets = () if arch else query.archs
+        factors = self._factors(arch, kind, targets)
+        named = self._named({word.text for word in query.words}, targets)
         scores = self.scores(query.terms)
-        ranked = [(-score * factors[entry], entry) for entry, score in scores.items() if factors[entry] and score > 0]
-        weights = {
-            term: weight * known.idf for term, weight in query.terms.items() if (known := self._term(term)) is not None
-        }
-        hits = [self._hit(entry, -negative, weights) for negative, entry in self._best(ranked, limit)]
-        return Found(hits, len(ranked), query)
+        if query.foreign and not query.archs:
+            told = self.scores(dict.fromkeys(query.foreign, 1.0))
+            scores = {entry: score for entry, score in scores.items() if entry in told}
+        return [
+            (-score * named.get(entry, factors[entry]), entry)
+            for entry, score in scores.items()
+            if factors[entry] and score > 0
+        ]
+
+    def _repaired(self, query: Query, hits: Sequence[Hit]) -> dict[str, str]:
+        """Return repaired words with the words taken for them as the hits spell them: terms have lost their endings."""
+        texts = [self.text(hit.entry) for hit in hits] if query.repaired else []
+        return {word: spelling(term, texts) for word, term in query.repaired.items()}
 
     def text(self, entry: int) -> str:
         """Return the full text of an entry, with its title."""
         return f"{self._stored.rows[entry].title}\n{self._stored.body(entry)['text']}"
 
-    def _term(self, term: str) -> _Term | None:
-        known = self._terms.get(term)
-        if known is None:
-            posting = self._stored.posting(term)
-            if posting is None:
-                return None  # not remembered: unknown words have no end
-            known = _Term(posting.idf, posting.entries, bm25.impacts(posting, self._norms))
-            self._terms[term] = known
-        return known
+    def _named(self, words: set[str], targets: tuple[str, ...]) -> dict[int, float]:
+        """Return the factor of each entry of a table whose title is a word of the query."""
+        entries = [entry for word in words for entry in self._by_title.get(word, ())]
+        fits = {entry: not targets or bool(set(self.rows[entry].arch) & set(targets)) for entry in entries}
+        return {entry: 1.0 if fit else NAMED_WRONG_ARCH for entry, fit in fits.items()}
 
-    def _lookup(self, term: str) -> tuple[Sequence[int], Sequence[float]] | None:
-        known = self._term(term)
-        return None if known is None else (known.entries, known.impacts)
+    @cached_property
+    def _by_title(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for entry, row in enumerate(self.rows):
+            if row.kind in REFERENCE_KINDS:
+                found.setdefault(row.title.lower(), []).append(entry)
+        return found
+
+    def _units_of(self, entry: int) -> Units:
+        units = self._units.get(entry)
+        if units is None:
+            if len(self._units) >= MAX_REMEMBERED:
+                self._units.clear()
+            units = self._units[entry] = self._stored.units(entry)
+        return units
 
     def _factors(self, arch: str | None, kind: str | None, named: tuple[str, ...]) -> Sequence[float]:
         """Return for each entry what its score counts: 0 when filtered out, less than 1 for another target."""
@@ -147,44 +230,9 @@ class SearchIndex:
             self._factor_lists[key] = [_factor(row, arch, kind, named) for row in self.rows]
         return self._factor_lists[key]
 
-    def _best(self, ranked: list[tuple[float, int]], limit: int) -> list[tuple[float, int]]:
-        """Return the hits in order. Sorting all matches is rarely needed: a prefix mostly holds enough documents."""
-        prefix = heapq.nsmallest(limit * 8, ranked)
-        taken = self._spread(prefix, limit)
-        if len(taken) == limit or len(prefix) == len(ranked):
-            return self._filled(taken, prefix, limit)
-        ranked.sort()
-        return self._filled(self._spread(ranked, limit), ranked, limit)
-
-    def _spread(self, ranked: list[tuple[float, int]], limit: int) -> list[tuple[float, int]]:
-        """Return up to `limit` entries in order, at most PER_GROUP of one document."""
-        taken: list[tuple[float, int]] = []
-        count: dict[str, int] = {}
-        for item in ranked:
-            row = self.rows[item[1]]
-            group = row.group or row.ref
-            count[group] = count.get(group, 0) + 1
-            if count[group] <= PER_GROUP:
-                taken.append(item)
-                if len(taken) == limit:
-                    break
-        return taken
-
-    def _filled(
-        self, taken: list[tuple[float, int]], ranked: list[tuple[float, int]], limit: int
-    ) -> list[tuple[float, int]]:
-        """Return `taken` with the best of the others behind it when other documents do not fill the places."""
-        others = [item for item in ranked if item not in taken] if len(taken) < limit else []
-        return sorted(taken + others[: limit - len(taken)])
-
-    def _hit(self, entry: int, score: float, weights: Mapping[str, float]) -> Hit:
+    def _hit(self, entry: int, score: float, weights: Mapping[int, float]) -> Hit:
         body = self._stored.body(entry)
-        parts = self._parts.get(entry)
-        if parts is None:
-            if len(self._parts) >= MAX_REMEMBERED:
-                self._parts.clear()
-            parts = self._parts[entry] = parts_of(body["text"], self._tokenizer)
-        snippet = excerpt(parts, weights)
+        snippet = excerpt(units_of(body["text"]), self._units_of(entry)[TEXT_UNITS:], weights)
         sources = [SourceRef(**source) for source in body["sources"]]
         # Sources cited inside the excerpt come first; the order is otherwise that of the text.
         sources.sort(key=lambda source: f"[{source.id}" not in snippet)

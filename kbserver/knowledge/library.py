@@ -40,12 +40,16 @@ class ReadingPath(Record):
 
 
 class Index(Record):
-    """The content of `index.yaml`. Each list of `synonyms` names one thing, its first name is the canonical one."""
+    """The content of `index.yaml`. Each list of `synonyms` names one thing, its first name is the canonical one.
+
+    `elsewhere`: vendor to names of products that are not described here.
+    """
 
     version: int
     topics: list[Topic]
     reading_paths: list[ReadingPath] = Field(default_factory=list)
     synonyms: list[list[str]] = Field(default_factory=list)
+    elsewhere: dict[str, list[str]] = Field(default_factory=dict)
 
     @property
     def documents(self) -> list[str]:

@@ -1,14 +1,14 @@
-"""A query in terms of the index: weighted tokens, targets that it names, repaired misspellings."""
+"""A query in terms of the index: weighted words, targets that it names, other vendors' products, repaired spellings."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from kbserver.knowledge.tokens import Tokenizer
+from kbserver.knowledge.tokens import Named, Tokenizer
 
 MAX_QUERY = 4000
 MAX_TERMS = 64
@@ -45,50 +45,89 @@ class Vocabulary:
 
 
 @dataclass(frozen=True)
+class Names:
+    """What names stand for: concept tokens of gfx targets, and of other vendors (`=nvidia`) to the vendor's name."""
+
+    archs: Mapping[str, str]
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word of a query. text: its first term. terms: whole, parts, the concept that it names, what it was repaired
+    to. target: it names a gfx target of ours."""
+
+    written: str
+    text: str
+    terms: tuple[str, ...]
+    repaired: str | None
+    target: bool
+
+
+@dataclass(frozen=True)
 class Query:
-    """terms: token to weight. archs: targets named by the query. foreign: gfx names that are no target of ours.
-    repaired: misspelt word to the one taken for it."""
+    """terms: token to weight. words: the same, word by word. archs: targets named by the query. foreign: gfx names that
+    are no target of ours. elsewhere: names of other vendors' products, to the vendor. repaired: misspelt word to the
+    term taken for it."""
 
     terms: Mapping[str, float]
+    words: tuple[Word, ...]
     archs: tuple[str, ...]
     foreign: tuple[str, ...]
+    elsewhere: Mapping[str, str]
     repaired: Mapping[str, str]
     truncated: bool
 
 
-def understand(text: str, tokenizer: Tokenizer, vocabulary: Vocabulary, archs: Mapping[str, str]) -> Query:
-    """Read a query. `archs` maps concept tokens (`=gfx950`) to gfx targets."""
+def understand(text: str, tokenizer: Tokenizer, vocabulary: Vocabulary, names: Names) -> Query:
+    """Read a query."""
     terms: dict[str, float] = {}
-    named: dict[str, None] = {}
-    repaired: dict[str, str] = {}
-    foreign: dict[str, None] = {}
-    for group in tokenizer.groups(text[:MAX_QUERY]):
+    words: list[Word] = []
+    for named in tokenizer.words(text[:MAX_QUERY]):
         if len(terms) >= MAX_TERMS:
             break
-        if group[0] in archs:
-            named[archs[group[0]]] = None
-        if _TARGET.fullmatch(group[0]) and group[0] not in archs.values():
-            foreign[group[0]] = None
-        for token, weight in _weighted(group, vocabulary):
-            terms[token] = max(weight, terms.get(token, 0.0))
-        if not any(token in vocabulary for token in group) and not group[0].startswith("="):
-            near = nearest(group[0], vocabulary)
-            if near:
-                repaired[group[0]] = near
-                terms[near] = max(FUZZY_WEIGHT, terms.get(near, 0.0))
-    return Query(terms, tuple(named), tuple(foreign), repaired, len(text) > MAX_QUERY or len(terms) >= MAX_TERMS)
+        word = _word(named, vocabulary, names)
+        words.append(word)
+        for term, weight in _weighted(word, named, vocabulary):
+            terms[term] = max(weight, terms.get(term, 0.0))
+    concepts = [(term, word.text) for word in words for term in word.terms if term.startswith("=")]
+    return Query(
+        terms=terms,
+        words=tuple(words),
+        archs=tuple(dict.fromkeys(names.archs[term] for term, _ in concepts if term in names.archs)),
+        foreign=tuple(dict.fromkeys(word.text for word in words if _TARGET.fullmatch(word.text) and not word.target)),
+        elsewhere={text: names.elsewhere[term] for term, text in concepts if term in names.elsewhere},
+        repaired={word.written: word.repaired for word in words if word.repaired},
+        truncated=len(text) > MAX_QUERY or len(terms) >= MAX_TERMS,
+    )
 
 
-def _weighted(group: tuple[str, ...], vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
-    whole, *parts = group
-    if whole.startswith("="):
-        yield whole, CONCEPT_WEIGHT
-        return
-    yield whole, 1.0
-    # Parts count in full when nothing holds the word as a whole: they are all that is left of it.
-    weight = PART_WEIGHT if whole in vocabulary else 1.0
-    for part in parts:
-        yield part, weight
+def _word(named: Named, vocabulary: Vocabulary, names: Names) -> Word:
+    terms = [*named.tokens, *([named.concept] if named.concept else ())]
+    repaired = None
+    if named.tokens and not any(term in vocabulary for term in terms):
+        repaired = nearest(named.tokens[0], vocabulary)
+    return Word(
+        written=named.text.lower(),
+        text=terms[0],
+        terms=(*terms, *([repaired] if repaired else ())),
+        repaired=repaired,
+        target=named.concept in names.archs,
+    )
+
+
+def _weighted(word: Word, named: Named, vocabulary: Vocabulary) -> Iterator[tuple[str, float]]:
+    if named.tokens:
+        whole, *parts = named.tokens
+        yield whole, 1.0
+        # Parts count in full when nothing holds the word as a whole: they are all that is left of it.
+        weight = PART_WEIGHT if whole in vocabulary else 1.0
+        for part in parts:
+            yield part, weight
+    if named.concept:
+        yield named.concept, CONCEPT_WEIGHT
+    if word.repaired:
+        yield word.repaired, FUZZY_WEIGHT
 
 
 def nearest(word: str, vocabulary: Vocabulary) -> str | None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-
-from kbserver.knowledge.tokens import Tokenizer
+from typing import TypeVar
 
 MAX_SNIPPET = 350
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(0-9_])|(?<=[.!?][)\]])\s+(?=[A-Z`*(])")
@@ -22,26 +21,22 @@ class Unit:
     header: str = ""
 
 
-Parts = Sequence[tuple[Unit, frozenset[str]]]
+T = TypeVar("T", str, int)
+"""A term, or its number: excerpts compare them only."""
 
 
-def parts_of(text: str, tokenizer: Tokenizer) -> Parts:
-    """Return the units of a text with the tokens of each (of its header too): all that `excerpt` needs of it."""
-    return [(unit, frozenset(tokenizer.tokens(f"{unit.header} {unit.text}"))) for unit in _units(text)]
-
-
-def excerpt(parts: Parts, weights: Mapping[str, float]) -> str:
+def excerpt(units: Sequence[Unit], terms: Sequence[Set[T]], weights: Mapping[T, float]) -> str:
     """Return at most MAX_SNIPPET characters of a text that hold most of the weighted terms.
 
-    Sentences are taken by the terms that they add; room that is left goes to what follows the best one, because an
-    answer often stands behind the sentence that names the question's words.
+    `terms` holds the terms of each unit, its header's with them. Sentences are taken by the terms that they add; room
+    that is left goes to what follows the best one, because an answer often stands behind the sentence that names the
+    question's words.
     """
-    units = [unit for unit, _ in parts]
     if sum(len(unit.text) + len(unit.header) + 1 for unit in units) <= MAX_SNIPPET:
         return _joined(units, list(range(len(units))))
-    held = [weights.keys() & tokens for _, tokens in parts]
+    held = [weights.keys() & of_unit for of_unit in terms]
     chosen: list[int] = []
-    covered: set[str] = set()
+    covered: set[T] = set()
     room = MAX_SNIPPET
     while True:
         best = max(
@@ -63,7 +58,7 @@ def excerpt(parts: Parts, weights: Mapping[str, float]) -> str:
     return _joined(units, sorted(chosen))
 
 
-def _gain(terms: Set[str], covered: Set[str], weights: Mapping[str, float]) -> float:
+def _gain(terms: Set[T], covered: Set[T], weights: Mapping[T, float]) -> float:
     return sum(weights[term] * (0.1 if term in covered else 1.0) for term in terms)
 
 
@@ -86,6 +81,11 @@ def _joined(units: list[Unit], chosen: list[int]) -> str:
         previous = i
     text = "".join(parts)
     return text if len(text) <= MAX_SNIPPET else text[: MAX_SNIPPET - 4].rsplit(" ", 1)[0] + " ..."
+
+
+def units_of(text: str) -> list[Unit]:
+    """Return the sentences, code lines and table rows of a Markdown text, in order."""
+    return list(_units(text))
 
 
 def _units(text: str) -> Iterator[Unit]:

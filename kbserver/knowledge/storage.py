@@ -1,21 +1,22 @@
 """The search index as one file: JSON lines under a checksum, of which a search reads only the lines it needs.
 
-Line 1 is the header (format, key, checksum of the rest), then the table of entries, the terms, one line a posting, one
-line an entry's text. Nothing executable is stored, and a file that is cut, altered or of another format is no index.
+Line 1 is the header (format, key, checksum of the rest), then the table of entries, the terms, one line a term with its
+postings, one line an entry with the terms of each of its units (sentences, table rows), one line an entry with its
+text. Nothing executable is stored, and a file that is cut, altered or of another format is no index.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kbserver.knowledge.bm25 import Posting, Statistics
 from kbserver.knowledge.entries import Corpus
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,23 @@ class Row:
     group: str
 
 
+@dataclass(frozen=True)
+class StoredTerm:
+    """A term: its postings, a collection each, and whether it is a topic: something that entries are about."""
+
+    number: int
+    topic: bool
+    postings: Sequence[Posting]
+
+
+Units = Sequence[frozenset[int]]
+"""The numbers of the terms of each unit of an entry: headings, tags and ref, then the title, then its text."""
+TEXT_UNITS = 2
+"""Where the units of the text begin."""
+
+
 class Stored:
-    """An index in memory; postings and texts stay JSON until they are asked for."""
+    """An index in memory; postings, units and texts stay JSON until they are asked for."""
 
     def __init__(self, data: bytes, key: str) -> None:
         """Take the bytes of a file apart. Raises ValueError when they are not the index of `key`."""
@@ -47,15 +63,23 @@ class Stored:
         self.rows = [Row(ref, title, kind, tuple(arch), group) for ref, title, kind, arch, group in table["rows"]]
         self.problems: list[str] = table["problems"]
         self.vocabulary: dict[str, Any] = table["vocabulary"]
-        self.statistics = Statistics(table["lengths"], table["mean_length"])
-        self.terms: dict[str, int] = {term: number for number, term in enumerate(terms, 2)}
+        self.statistics = Statistics(table["norms"], table["sizes"])
+        self.terms: dict[str, int] = {term: number for number, term in enumerate(terms)}
         self._lines = lines
-        self._texts_at = 2 + len(terms)
+        self._units_at = 2 + len(terms)
+        self._texts_at = self._units_at + len(self.rows)
 
-    def posting(self, term: str) -> Posting | None:
-        """Return the posting of a term, or None for a term of no entry."""
-        line = self.terms.get(term)
-        return None if line is None else Posting(*json.loads(self._lines[line]))
+    def term(self, term: str) -> StoredTerm | None:
+        """Return what is stored of a term, or None for a term of no entry."""
+        number = self.terms.get(term)
+        if number is None:
+            return None
+        topic, postings = json.loads(self._lines[2 + number])
+        return StoredTerm(number, bool(topic), [Posting(*posting) for posting in postings])
+
+    def units(self, entry: int) -> Units:
+        """Return the terms of each unit of an entry."""
+        return [frozenset(unit) for unit in json.loads(self._lines[self._units_at + entry])]
 
     def body(self, entry: int) -> dict[str, Any]:
         """Return the stored `text`, `headings` and `sources` of an entry."""
@@ -67,20 +91,28 @@ def encode(
     key: str,
     corpus: Corpus,
     statistics: Statistics,
-    postings: dict[str, Posting],
+    postings: Mapping[str, Sequence[Posting]],
+    topics: frozenset[str],
+    units: Sequence[Sequence[frozenset[str]]],
     vocabulary: Mapping[str, Any],
 ) -> bytes:
     """Return the bytes of the index file. `vocabulary` is what the tokenizer was made of: queries need the same."""
     entries = corpus.entries
     table = {
         "rows": [[e.ref, e.title, e.kind, e.arch, e.group] for e in entries],
-        "lengths": statistics.lengths,
-        "mean_length": statistics.mean_length,
+        "norms": statistics.norms,
+        "sizes": statistics.sizes,
         "problems": list(corpus.problems),
         "vocabulary": vocabulary,
     }
+    numbers = {term: number for number, term in enumerate(postings)}
     lines = [_line(table), _line(list(postings))]
-    lines += [_line([p.idf, p.entries, p.counts]) for p in postings.values()]
+    lines += [
+        _line([term in topics, [[p.idf, p.entries, p.counts] for p in parts]]) for term, parts in postings.items()
+    ]
+    lines += [
+        _line([sorted(numbers[term] for term in unit if term in numbers) for unit in of_entry]) for of_entry in units
+    ]
     lines += [
         _line({"text": e.text, "headings": e.headings, "sources": [s.model_dump() for s in e.sources]}) for e in entries
     ]

@@ -1,7 +1,8 @@
 """Text to search tokens: what an engineer types (`v_mfma_f32_16x16x32_bf16`, `--offload-arch`, `160KB`) stays findable.
 
 A word gives its whole form and its parts; a quantity gives number and number-with-unit; names of one thing (synonyms,
-products of a target) add one shared concept token, written `=name`, so that either name finds the other.
+products of a target) add one shared concept token, written `=name`, so that either name finds the other. English words
+lose their endings: a question says "spilled" where the answer says "spills".
 """
 
 from __future__ import annotations
@@ -9,18 +10,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 MAX_WORD = 80
 """Longer runs without a blank are data, not words: they are dropped, in documents and in queries."""
 
 _FUNCTION_WORDS = """
-a about after all also am an and any are as at be because been before being between both but by can could did do
-does doing done each either else for from get gets give given gives had has have having he her here his how i if in
-into is it its itself just let like made make makes may me mean means might more most much must my need needs of off
-on once one only or other our out over own per really same say she should so some still such than that the their
-them then there these they thing this those through to too try under until up upon us use used uses using very via
-was way we were what when where whether which while who whom whose why will with within would yes yet you your
+a about after all also am an and any are as at be because been before being between both but by can cannot come
+comes coming could did do does doing done during each either else every few for from get gets getting give given gives
+go goes going got had happen happens has have having he her here his how i if in into is it its itself just know let
+like look looks lot made make makes many may me mean means might more most much must my need needs no not of off on
+once one only or other our out over own per really same say says seem seems she should so some still such take takes
+tell than that the their them then there these they thing this those through to too tries try under until up upon us
+use used uses using very via want wants was way we were what when where whether which while who whom whose why will
+with within would yes yet you your
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
@@ -36,13 +40,33 @@ _UNITS = {
 _SEPARATORS = re.compile(r"[-_./:+']+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+\w*|[A-Z]")
 _SHAPE = re.compile(r"(\d+x\d+)(?:x\d+)+(\w*)")
+_NUMBERED = re.compile(r"([a-z]{4,}?)x?\d+\w*")
+_VOWELS = frozenset("aeiouy")
 
 
 def stem(word: str) -> str:
-    """Return an English plural's singular: banks, caches, latencies; other words as they are."""
-    if len(word) < 4 or not word.isascii() or not word.isalpha() or not word.endswith("s"):
+    """Return an English word without plural, -ing, -ed and a last e: caches, cached and caching are one."""
+    if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
-    if word.endswith(("ss", "us", "is")):
+    word = _singular(word)
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        # `string`, `need` and `speed` are no forms of a verb.
+        if rest != word and len(rest) > 2 and _VOWELS & set(rest) and not word.endswith("eed"):
+            doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"
+            word = rest[:-1] if doubled else rest
+            break
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def spelling(term: str, texts: Iterable[str]) -> str:
+    """Return the shortest word of the texts that has `term` as its stem, or `term`."""
+    words = {word.lower() for text in texts for word in re.findall(r"[A-Za-z]+", text)}
+    return min((word for word in words if stem(word) == term), key=lambda word: (len(word), word), default=term)
+
+
+def _singular(word: str) -> str:
+    if not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
@@ -51,11 +75,15 @@ def stem(word: str) -> str:
     return word[:-1]
 
 
+def _plain(word: str) -> str:
+    return word.lower().strip("-./:+'").removesuffix("'s")
+
+
 @lru_cache(maxsize=65536)
 def word_tokens(word: str) -> tuple[str, ...]:
     """Return the tokens of one word: its whole form first, then parts that differ from it."""
     # Underscores stay: `__shared__` names LDS, `shared` does not.
-    whole = word.lower().strip("-./:+'")
+    whole = _plain(word)
     tokens = [stem(whole)]
     for piece in _SEPARATORS.split(word):
         tokens += _piece_tokens(piece)
@@ -73,7 +101,11 @@ def _piece_tokens(piece: str) -> Iterator[str]:
         if shape[2]:
             yield lower.removesuffix(shape[2])
             yield shape[2]
-    elif piece != lower and piece[1:] != lower[1:] and piece != piece.upper():
+        return
+    numbered = _NUMBERED.fullmatch(lower)
+    if numbered:
+        yield stem(numbered[1])  # permlane32 is also a permlane
+    if piece != lower and piece[1:] != lower[1:] and piece != piece.upper():
         for part in _CAMEL.findall(piece):
             yield stem(part.lower())
 
@@ -86,6 +118,16 @@ def quantity_tokens(number: str, unit: str) -> tuple[str, ...]:
     if short == "b" and digits.isdigit() and int(digits) and int(digits) % 1024 == 0:
         tokens.append(f"{int(digits) // 1024}kb")
     return tuple(tokens)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A word as written, its tokens (the whole first), the concept that it names or helps to name, if that begins here."""
+
+    text: str
+    tokens: tuple[str, ...]
+    concept: str | None
+    begins: bool
 
 
 class Tokenizer:
@@ -104,26 +146,36 @@ class Tokenizer:
 
     def tokens(self, text: str) -> list[str]:
         """Return the tokens of a text, in order, stop words left out, concepts added."""
-        return [token for group in self.groups(text) for token in group]
+        found: list[str] = []
+        for word in self.words(text):
+            found += word.tokens
+            if word.begins and word.concept:
+                found.append(word.concept)
+        return found
 
-    def groups(self, text: str) -> Iterator[tuple[str, ...]]:
-        """Yield the tokens of each word, and of each concept that words name."""
+    def words(self, text: str) -> Iterator[Named]:
+        """Yield each word of a text that is no stop word."""
         if not text.isascii():
             text = unicodedata.normalize("NFKC", text)
         words = list(_words(text))
+        concept, end = None, 0
         for position, (word, tokens) in enumerate(words):
-            concept = self._concept(words, position) if word.lower() not in STOP_WORDS else None
+            if _plain(word) in STOP_WORDS:
+                continue
+            phrase = self._phrase(words, position)
+            if phrase:
+                concept, end = phrase[1], position + len(phrase[0])
             kept = tuple(token for token in tokens if token not in STOP_WORDS)
-            if kept:
-                yield kept
-            if concept:
-                yield (concept,)
+            covered = concept if position < end else None
+            if kept or covered:
+                yield Named(word, kept, covered, bool(phrase))
 
-    def _concept(self, words: list[tuple[str, tuple[str, ...]]], position: int) -> str | None:
+    def _phrase(self, words: list[tuple[str, tuple[str, ...]]], position: int) -> tuple[tuple[str, ...], str] | None:
+        """Return the longest name that begins at a word, with its concept."""
         for phrase, concept in self._phrases.get(words[position][1][0], ()):
             found = words[position : position + len(phrase)]
             if tuple(tokens[0] for _, tokens in found) == phrase:
-                return concept
+                return phrase, concept
         return None
 
 

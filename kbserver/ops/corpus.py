@@ -16,6 +16,7 @@ from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.freshness import FreshIndex, Recipe, Vocabulary, files_under
 from kbserver.knowledge.index import SearchIndex
 from kbserver.knowledge.library import load_index
+from kbserver.knowledge.query import Names
 from kbserver.ops.documents import content_faults
 from kbserver.ops.providers import PROVIDERS
 
@@ -42,8 +43,13 @@ def search_index() -> SearchIndex:
 
 
 def vocabulary() -> Vocabulary:
-    """Return the synonyms of `index.yaml`, and as further ones the names of each gfx target and its products."""
-    groups: list[Sequence[str]] = list(load_index(current_roots().content).synonyms)
+    """Return the synonyms of `index.yaml`, and as further ones the names of each gfx target and of other vendors."""
+    index = load_index(current_roots().content)
+    groups: list[Sequence[str]] = list(index.synonyms)
+    elsewhere = {}
+    for vendor, names in index.elsewhere.items():
+        groups.append([vendor, *names])
+        elsewhere[f"={vendor.lower()}"] = vendor
     table = targets()
     archs = {}
     for arch in table.archs:
@@ -51,7 +57,7 @@ def vocabulary() -> Vocabulary:
         names += [product.name for product in table.products.values() if product.arch == arch]
         groups.append(list(dict.fromkeys(name.lower() for name in names)))
         archs[f"={arch}"] = arch
-    return Vocabulary(groups, archs)
+    return Vocabulary(groups, Names(archs, elsewhere))
 
 
 def corpus() -> Corpus:

@@ -13,6 +13,7 @@ from kbserver.knowledge.documents import Document
 from kbserver.knowledge.entries import KINDS
 from kbserver.knowledge.index import Found, SearchIndex
 from kbserver.knowledge.library import Topic
+from kbserver.knowledge.relevance import Answer
 from kbserver.ops.corpus import search_index
 from kbserver.ops.cut import CHARS_PER_TOKEN, cut
 from kbserver.ops.documents import library
@@ -202,10 +203,8 @@ def _hints(found: Found, index: SearchIndex, target: str | None, kind: str | Non
     elif not query.terms:
         hints.append("The query has no word to search for: name a term, instruction, counter, flag or product.")
     elif not found.hits:
-        limits = [f"for {target}" if target else "", f"of kind {kind}" if kind else ""]
-        where = " ".join(part for part in limits if part)
-        hints.append(f"No entry {where + ' ' if where else ''}holds these words: try other terms, or `knowledge_map`.")
-    hints += [f"Read {word!r} as {near!r}." for word, near in query.repaired.items()]
+        hints.append(_why_nothing(found, target, kind))
+    hints += [f"Read {word!r} as {near!r}." for word, near in found.repaired.items()]
     if query.foreign:
         hints.append(f"{', '.join(query.foreign)}: no target of this knowledge base ({', '.join(targets().archs)}).")
     if query.truncated:
@@ -213,6 +212,27 @@ def _hints(found: Found, index: SearchIndex, target: str | None, kind: str | Non
     if index.problems:
         hints.append(f"{len(index.problems)} files could not be loaded and are not searched: `kb doctor` lists them.")
     return hints
+
+
+def _why_nothing(found: Found, target: str | None, kind: str | None) -> str:
+    covered = f"AMD Instinct GPUs ({', '.join(targets().archs)})"
+    if found.answer is Answer.OTHER_VENDOR:
+        names = ", ".join(found.query.elsewhere)
+        vendors = ", ".join(dict.fromkeys(found.query.elsewhere.values()))
+        return (
+            f"Nothing found: {names} is of another vendor ({vendors}), and this knowledge base is about {covered}. Name"
+            " one of those, or ask for the counterpart."
+        )
+    if found.answer is Answer.UNRELATED:
+        return (
+            "Nothing found: the query has no topic of this knowledge base, which is about"
+            f" {covered}. Try other terms, or `knowledge_map`."
+        )
+    if found.answer is Answer.OTHER_TARGET:
+        return "Nothing found."
+    limits = [f"for {target}" if target else "", f"of kind {kind}" if kind else ""]
+    where = " ".join(part for part in limits if part)
+    return f"No entry {where + ' ' if where else ''}holds these words: try other terms, or `knowledge_map`."
 
 
 @operation(name="read", command="read", title="Read what a ref names", toolset="knowledge")

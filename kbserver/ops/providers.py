@@ -75,6 +75,7 @@ def _fact_entries(problems: list[str]) -> list[Entry]:
             arch=() if fact.arch == "any" else (fact.arch,),
             tags=fact.aliases,
             sources=fact.sources,
+            group=f"fact:{fact.key}",
         )
         for fact in load_facts()
     ]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from kbserver.core.model import SourceRef
 from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.index import SearchIndex, build_index
+from kbserver.knowledge.query import Names
 from kbserver.knowledge.storage import Stored
 
 GROUPS = [
@@ -14,8 +15,9 @@ GROUPS = [
     ["wavefront", "warp"],
     ["gfx942", "CDNA3", "MI300X"],
     ["gfx950", "CDNA4", "MI355X"],
+    ["NVIDIA", "H100", "sm_90"],
 ]
-ARCHS = {"=gfx942": "gfx942", "=gfx950": "gfx950"}
+NAMES = Names({"=gfx942": "gfx942", "=gfx950": "gfx950"}, {"=nvidia": "NVIDIA"})
 SOURCE = SourceRef(id="vendor-isa", title="A vendor manual", locator="table 3")
 
 
@@ -24,7 +26,7 @@ def entry(ref: str, title: str, text: str, **more: object) -> Entry:
 
 
 def make_index(entries: Sequence[Entry], problems: Sequence[str] = ()) -> SearchIndex:
-    return SearchIndex(Stored(build_index(Corpus(entries, problems), GROUPS, ARCHS, "key"), "key"))
+    return SearchIndex(Stored(build_index(Corpus(entries, problems), GROUPS, NAMES, "key"), "key"))
 
 
 SMALL = (

@@ -14,7 +14,7 @@ import pytest
 
 from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.freshness import KEPT_FILES, FreshIndex, Recipe, Vocabulary
-from tests.knowledge.entries_fake import ARCHS, GROUPS, entry
+from tests.knowledge.entries_fake import GROUPS, NAMES, entry
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -39,7 +39,7 @@ class Shelf:
         return Corpus(entries)
 
     def index(self, cache: Path, code: Callable[[], list[Path]] = list) -> FreshIndex:
-        return FreshIndex(Recipe(self.files, code, lambda: Vocabulary(GROUPS, ARCHS), self.corpus), cache)
+        return FreshIndex(Recipe(self.files, code, lambda: Vocabulary(GROUPS, NAMES), self.corpus), cache)
 
 
 @pytest.fixture

@@ -53,8 +53,21 @@ def test_the_right_entry_comes_first(query: str, first: str) -> None:
     assert refs(query)[0] == first
 
 
-def test_a_repaired_word_is_reported() -> None:
-    assert make_index(SMALL).search("wavefrnt").query.repaired == {"wavefrnt": "wavefront"}
+def test_tables_and_prose_are_scored_as_if_each_stood_alone() -> None:
+    prose = [entry(f"d{i}", "t", f"load wave number{i}") for i in range(5)]
+    table = [entry(f"i{i}", f"v_op{i}_f32", "load vector", kind="instruction") for i in range(40)]
+    together = make_index([*prose, *table])
+    alone, other = make_index(prose), make_index(table)
+    for word in ("load", "wav", "number3", "vector", "absent"):
+        scores = together.scores({word: 1.0})
+        assert {entry: score for entry, score in scores.items() if entry < 5} == alone.scores({word: 1.0})
+        assert {entry - 5: score for entry, score in scores.items() if entry >= 5} == other.scores({word: 1.0})
+
+
+def test_a_repaired_word_is_reported_as_the_hits_spell_it() -> None:
+    found = make_index(SMALL).search("wavefrnt")
+    assert (found.query.repaired, found.repaired) == ({"wavefrnt": "wavefront"}, {"wavefrnt": "wavefront"})
+    assert make_index([entry("a", "Caches", "All of them.")]).search("cahces").repaired == {"cahces": "caches"}
 
 
 @pytest.mark.parametrize("name", ["gfx951", "v_mfma_f32_16x16x33_bf17x", "MI357X"])
@@ -144,3 +157,30 @@ def test_hits_carry_snippet_and_sources() -> None:
 def test_the_same_query_gives_the_same_order() -> None:
     entries = [entry(f"e{i}", "equal", "equal text") for i in range(20)]
     assert refs("equal", entries, limit=20) == [f"e{i}" for i in range(20)]
+
+
+def test_words_that_stand_in_one_sentence_beat_words_that_are_strewn() -> None:
+    filler = "Other things are said here at some length. "
+    strewn = entry("s", "one", f"The prefetch is old. {filler} The barrier is new. {filler} The drain is slow.")
+    together = entry("t", "two", f"The prefetch ends when the barrier has its drain. {filler} {filler} {filler}")
+    assert refs("prefetch barrier drain", [strewn, together]) == ["t", "s"]
+
+
+def test_an_instruction_is_found_by_a_part_of_its_name_and_by_its_name_above_all() -> None:
+    page = entry("p.md#swap", "Swapping halves", "On gfx950 v_permlane32_swap_b32 swaps halves of two registers.")
+    table = [
+        entry(f"isa:gfx950/{name}", name, f"{name}: VOP1 on gfx950.", kind="instruction", arch=("gfx950",))
+        for name in ("v_permlane32_swap_b32", "v_permlane16_swap_b32", "v_swap_b32")
+    ]
+    assert set(refs("permlane swap", [page, *table])[:3]) == {"p.md#swap", *(one.ref for one in table[:2])}
+    assert refs("v_permlane16_swap_b32", [page, *table])[0] == "isa:gfx950/v_permlane16_swap_b32"
+    assert refs("v_permlane32_swap_b32 gfx942", [page, *table])[0] == "p.md#swap"
+
+
+def test_a_table_of_names_does_not_crowd_out_the_page_that_explains() -> None:
+    page = entry("p.md#wait", "Waiting for loads", "s_waitcnt vmcnt waits for loads of a wave.")
+    table = [
+        entry(f"isa:x/buffer_load_{n}", f"buffer_load_{n}", "buffer loads count in vmcnt.", kind="instruction")
+        for n in range(30)
+    ]
+    assert refs("which counter waits for loads", [page, *table])[0] == "p.md#wait"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbserver.knowledge.snippets import MAX_SNIPPET, parts_of
+from kbserver.knowledge.snippets import MAX_SNIPPET, units_of
 from kbserver.knowledge.snippets import excerpt as excerpt_of
 from kbserver.knowledge.tokens import Tokenizer
 
@@ -10,7 +10,9 @@ TOKENIZER = Tokenizer([])
 
 
 def excerpt(text: str, weights: dict[str, float]) -> str:
-    return excerpt_of(parts_of(text, TOKENIZER), weights)
+    units = units_of(text)
+    terms = [frozenset(TOKENIZER.tokens(f"{unit.header} {unit.text}")) for unit in units]
+    return excerpt_of(units, terms, weights)
 
 
 FILLER = "Nothing of interest stands in this sentence at all. " * 12

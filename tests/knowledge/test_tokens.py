@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbserver.knowledge.tokens import MAX_WORD, Tokenizer, stem
+from kbserver.knowledge.tokens import MAX_WORD, Tokenizer, spelling, stem
 
 TOKENIZER = Tokenizer(
     [
@@ -26,15 +26,18 @@ TOKENIZER = Tokenizer(
         ("16x16x8bf16", {"16x16x8bf16", "16x16x8", "16x16", "bf16"}),
         ("SQ_LDS_BANK_CONFLICT", {"sq_lds_bank_conflict", "lds", "bank", "conflict"}),
         ("--offload-arch=gfx950", {"offload-arch", "offload", "arch", "gfx950", "=gfx950"}),
-        ("-Rpass-analysis=kernel-resource-usage", {"rpass-analysis", "kernel-resource-usage", "resource", "usage"}),
-        ("hipDeviceAttributeNumberOfXccs", {"hip", "device", "attribute", "number", "xcc"}),
+        ("-Rpass-analysis=kernel-resource-usage", {"rpass-analysis", "kernel-resource-usage", "resourc", "usag"}),
+        ("hipDeviceAttributeNumberOfXccs", {"hip", "devic", "attribut", "number", "xcc"}),
         ("gpu_arch/cdna4/lds.md", {"gpu_arch/cdna4/lds.md", "cdna4", "lds"}),
         ("__syncthreads()", {"__syncthreads", "syncthread"}),
         ("s_waitcnt vmcnt(0)", {"s_waitcnt", "waitcnt", "vmcnt", "0"}),
         ("0x800", {"0x800"}),
         ("atomicAdd", {"atomicadd", "atomic", "add"}),
         ("тест", {"тест"}),
-        ("ﬁne", {"fine"}),
+        ("ﬁne", {"fin"}),
+        ("v_permlane32_swap_b32", {"permlane32", "permlan", "swap"}),
+        ("global_load_dwordx4", {"dwordx4", "dword"}),
+        ("Triton's", {"triton"}),
     ],
 )
 def test_a_word_is_kept_whole_and_in_parts(text: str, expected: set[str]) -> None:
@@ -60,20 +63,48 @@ def test_every_name_of_a_thing_gives_its_concept(name: str) -> None:
 
 def test_phrases_match_plurals_and_the_longest_name_wins() -> None:
     assert "=workgroup" in TOKENIZER.tokens("thread blocks")
-    assert TOKENIZER.tokens("shared") == ["shared"]
+    assert TOKENIZER.tokens("shared") == ["shar"]
     assert "=gfx950" in TOKENIZER.tokens("on CDNA 4 and MI355X")
 
 
 @pytest.mark.parametrize(
-    ("word", "singular"),
+    "forms",
     [
-        ("banks", "bank"), ("caches", "cache"), ("latencies", "latency"), ("classes", "class"), ("boxes", "box"),
-        ("branches", "branch"), ("pass", "pass"), ("bus", "bus"), ("analysis", "analysis"), ("lds", "lds"),
-        ("is", "is"), ("gfx942s", "gfx942s"),
+        "bank banks", "cache caches cached caching", "latency latencies", "class classes", "box boxes",
+        "branch branches", "spill spills spilled spilling", "map mapped mapping", "trace traced tracing",
+        "issue issues issued issuing", "pad pads padding",
     ],
 )  # fmt: skip
-def test_plurals_lose_their_ending_and_nothing_else_does(word: str, singular: str) -> None:
-    assert stem(word) == singular
+def test_forms_of_one_word_share_a_stem(forms: str) -> None:
+    assert len({stem(word) for word in forms.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    "word", ["pass", "bus", "analysis", "lds", "is", "gfx942s", "string", "speed", "exceed", "mi350x"]
+)
+def test_words_without_such_an_ending_stay(word: str) -> None:
+    assert stem(word) == word
+
+
+@pytest.mark.parametrize(("stop", "kept"), [("what does it take", []), ("does a wave spill?", ["wav", "spill"])])
+def test_words_that_say_nothing_are_left_out_in_every_form(stop: str, kept: list[str]) -> None:
+    assert TOKENIZER.tokens(stop) == kept
+
+
+def test_every_word_of_a_name_knows_the_concept_that_it_is_part_of() -> None:
+    concepts = [(word.tokens, word.concept, word.begins) for word in TOKENIZER.words("local data share banks")]
+    assert concepts == [
+        (("local",), "=lds", True),
+        (("data",), "=lds", False),
+        (("shar",), "=lds", False),
+        (("bank",), None, False),
+    ]
+
+
+def test_a_stem_is_spelt_as_the_texts_spell_it() -> None:
+    assert spelling("barrier", ["Barriers drain.", "A barrier joins."]) == "barrier"
+    assert spelling("cach", ["Caches are small."]) == "caches"
+    assert spelling("absent", ["Caches are small."]) == "absent"
 
 
 @pytest.mark.parametrize(
