@@ -8,6 +8,7 @@ from pathlib import Path
 from kbserver.core.errors import ContentError, UnknownName
 from kbserver.core.model import Record, SourceRef
 from kbserver.core.paths import current_roots
+from kbserver.core.store import version_of
 from kbserver.core.yamlio import load_yaml
 
 SOURCES_FILE = "gpu_arch/facts/sources.yaml"
@@ -26,8 +27,9 @@ class Source(Record):
 
 
 def sources() -> dict[str, Source]:
-    """Return all sources of the content root in force, by id."""
-    return _load(current_roots().content / SOURCES_FILE)
+    """Return all sources of the content root in force, by id, as the file has them now."""
+    path = current_roots().content / SOURCES_FILE
+    return _load(path, version_of(path))
 
 
 def cite(source_id: str, locator: str | None = None, *, where: str | None = None) -> SourceRef:
@@ -40,7 +42,7 @@ def cite(source_id: str, locator: str | None = None, *, where: str | None = None
 
 
 @lru_cache(maxsize=8)
-def _load(path: Path) -> dict[str, Source]:
+def _load(path: Path, version: tuple[int, int, int]) -> dict[str, Source]:
     data = load_yaml(path)
     if not isinstance(data, dict) or not isinstance(data.get("sources"), dict):
         raise ContentError("expected a mapping `sources:` of id to entry", where=str(path))

@@ -48,3 +48,12 @@ def locked(path: Path, timeout_s: float = 30.0) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise WorkspaceError(f"cannot lock: {error.strerror}", where=str(path)) from None
+
+
+def version_of(path: Path) -> tuple[int, int, int]:
+    """Return what changes when a file is edited or replaced, at the price of one stat; zeros when there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kbserver.core.errors import ContentError, UnknownName
 from kbserver.core.paths import current_roots
+from kbserver.core.store import version_of
 from kbserver.core.yamlio import load_yaml
 
 PRODUCTS_FILE = "gpu_arch/facts/products.yaml"
@@ -73,12 +74,13 @@ class Targets:
 
 
 def targets() -> Targets:
-    """Return the target table of the content root in force."""
-    return _load(current_roots().content / PRODUCTS_FILE)
+    """Return the target table of the content root in force, as the file has it now."""
+    path = current_roots().content / PRODUCTS_FILE
+    return _load(path, version_of(path))
 
 
 @lru_cache(maxsize=8)
-def _load(path: Path) -> Targets:
+def _load(path: Path, version: tuple[int, int, int]) -> Targets:
     data = load_yaml(path)
     try:
         generations = {arch: entry["generation"] for arch, entry in data["targets"].items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,12 +87,16 @@ class Fault:
 
 
 class Library:
-    """The documents of one content root, each loaded when asked for and again when its file changes."""
+    """The documents of one content root, each loaded when asked for and again when its file changes.
 
-    def __init__(self, root: Path, resolver: Resolver) -> None:
+    `refs` gives what changes with the values that the resolver fills in.
+    """
+
+    def __init__(self, root: Path, resolver: Resolver, refs: Callable[[], Hashable] = lambda: None) -> None:
         self.root = root
         self._resolver = resolver
-        self._loaded: dict[str, tuple[tuple[int, int, int], Document]] = {}
+        self._refs = refs
+        self._loaded: dict[str, tuple[Hashable, Document]] = {}
         self._lock = threading.Lock()
 
     def index(self) -> Index:
@@ -102,7 +106,7 @@ class Library:
         """Return a document named by the index. Raises ContentError when it cannot load."""
         try:
             stat = (self.root / path).stat()
-            version = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            version = (stat.st_mtime_ns, stat.st_size, stat.st_ino, self._refs())
         except OSError as error:
             raise ContentError(f"cannot read: {error.strerror}", where=path) from None
         with self._lock:

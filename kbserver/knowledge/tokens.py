@@ -122,7 +122,7 @@ def quantity_tokens(number: str, unit: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Named:
-    """A word as written, its tokens (the whole first), the concept that it names or helps to name, if that begins here."""
+    """A word as written, its tokens (the whole first), the concept that it helps to name, and if that begins here."""
 
     text: str
     tokens: tuple[str, ...]

@@ -7,10 +7,12 @@ from collections.abc import Callable
 
 from kbserver.core.errors import KbError, UnresolvedRef
 from kbserver.core.paths import current_roots
+from kbserver.core.store import version_of
 from kbserver.knowledge.library import Fault, Library
 from kbserver.knowledge.prose import Rendered
 
 KEPT_ROOTS = 4
+FACTS_FOLDER = "gpu_arch/facts"
 
 
 class RefResolver:
@@ -53,6 +55,13 @@ _RENDERERS: dict[str, Callable[[str], Rendered]] = {
     "isa": _render_instruction,
 }
 
+
+def _facts_version() -> tuple[tuple[int, int, int], ...]:
+    """Return what changes with any fact or source: documents hold their values and titles."""
+    folder = current_roots().content / FACTS_FOLDER
+    return tuple(version_of(path) for path in sorted(folder.glob("*.yaml")))
+
+
 _libraries: dict[str, Library] = {}
 _lock = threading.Lock()
 
@@ -64,7 +73,7 @@ def library() -> Library:
         if str(root) not in _libraries:
             while len(_libraries) >= KEPT_ROOTS:
                 _libraries.pop(next(iter(_libraries)))
-            _libraries[str(root)] = Library(root, RefResolver())
+            _libraries[str(root)] = Library(root, RefResolver(), _facts_version)
         return _libraries[str(root)]
 
 

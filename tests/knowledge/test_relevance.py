@@ -8,7 +8,7 @@ from kbserver.knowledge.relevance import Answer
 from tests.knowledge.entries_fake import entry, make_index
 
 PAGES = [
-    entry("a.md#size", "LDS size of a workgroup", "A workgroup of MI355X may use 160 KiB of the LDS.", arch=("gfx950",)),
+    entry("a.md#size", "LDS size of a workgroup", "MI355X has 160 KiB of LDS for a workgroup.", arch=("gfx950",)),
     entry("b.md#wait", "Waiting for loads", "The kernel must wait for its loads before it can restart the loop."),
     entry("c.md#port", "What replaces cp.async", "Direct loads to LDS replace cp.async of NVIDIA H100 code."),
     entry("d.md#wave", "Wavefront of other chips", "gfx1100 has wavefronts of 32 lanes, most chips have 64."),

@@ -237,3 +237,14 @@ def test_every_ref_of_the_map_and_of_the_index_opens() -> None:
                 assert read(section).text
     for row in search_index().rows:
         assert read(row.ref).ref == row.ref
+
+
+def test_an_edited_fact_or_source_shows_in_documents_without_a_restart(small: Roots) -> None:
+    assert "160 KiB" in read("gpu_arch/lds.md#size").text
+    facts, sources = (small.content / "gpu_arch" / "facts" / name for name in ("lds.yaml", "sources.yaml"))
+    facts.write_text(facts.read_text("utf-8").replace("163840", "172032"), "utf-8")
+    sources.write_text(sources.read_text("utf-8").replace("A vendor manual", "Its second edition"), "utf-8")
+    result = read("gpu_arch/lds.md#size")
+    assert "168 KiB" in result.text
+    assert "Its second edition" in [source.title for source in result.sources]
+    assert "168 KiB" in search("LDS size of a workgroup on gfx950").hits[0].snippet
