@@ -7,6 +7,7 @@ makes entries. The cache is only ever a copy: when it is missing, damaged or can
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -92,7 +93,11 @@ class FreshIndex:
 
 def files_under(folder: Path, *suffixes: str) -> Iterator[Path]:
     """Yield the files of these suffixes below a folder, sorted; nothing when it does not exist."""
-    yield from sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
+    # A search lists all inputs: os.walk takes half the time of Path.rglob.
+    found = (
+        os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(suffixes)
+    )
+    yield from map(Path, sorted(found))
 
 
 def fingerprint(files: Iterable[Path]) -> Fingerprint:

@@ -22,14 +22,15 @@ def reordered(
 ) -> list[tuple[float, int]]:
     """Return (score, entry) of the candidates, the best first. `weights`: weighted idf of each term by number."""
     whole = sum(weights.values())
+    asked = weights.keys()
     ranked = []
     for score, entry in candidates:
-        shares = [sum(weights[term] for term in weights.keys() & unit) for unit in units(entry)]
-        held = frozenset().union(*(weights.keys() & unit for unit in units(entry)))
-        coverage = sum(weights[term] for term in held) / whole if whole else 0.0
+        held = [asked & unit for unit in units(entry)]
+        coverage = sum(weights[term] for term in set().union(*held)) / whole if whole else 0.0
         # The title counts as a sentence; what stands around (headings, tags, ref) is said by no one in one place.
-        sentence = max(shares[1:], default=0.0) / whole if whole else 0.0
-        ranked.append((score * coverage**COVERAGE_POWER * (1 + SENTENCE_WEIGHT * sentence), entry))
+        sentence = max((sum(weights[term] for term in unit) for unit in held[1:] if unit), default=0.0)
+        share = sentence / whole if whole else 0.0
+        ranked.append((score * coverage**COVERAGE_POWER * (1 + SENTENCE_WEIGHT * share), entry))
     ranked.sort(key=lambda item: (-item[0], item[1]))
     return ranked
 

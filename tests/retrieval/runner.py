@@ -89,6 +89,15 @@ def score(questions: Sequence[Question], form: str, ranker: Ranker) -> Score:
     return Score(len(ranks), share(1), share(3), share(5), sum(1 / rank for rank in ranks if rank) / len(ranks))
 
 
+def snippet_share(questions: Sequence[Question], form: str, index: SearchIndex) -> float:
+    """Return the share of questions that title and snippet of one of the first three hits answer by themselves."""
+    answered = 0
+    for question in questions:
+        hits = index.search(getattr(question, form), limit=3).hits
+        answered += any(question.answered_by(f"{hit.row.title}\n{hit.snippet}", hit.row.arch) for hit in hits)
+    return answered / len(questions)
+
+
 def answerable(questions: Sequence[Question], candidates: Sequence[Candidate]) -> set[str]:
     """Return the ids of the questions that some entry answers: what no ranking can exceed."""
     return {one.id for one in questions if any(one.answered_by(entry.text, entry.arch) for entry in candidates)}
