@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, repeat
 
 from kbserver.core.errors import UsageError
 from kbserver.core.model import SourceRef
@@ -15,7 +16,7 @@ from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.query import Names, Query, Vocabulary, understand
 from kbserver.knowledge.ranking import CANDIDATES, reordered, spread
 from kbserver.knowledge.relevance import LEADING, Answer, is_answerable, names_other_vendor
-from kbserver.knowledge.snippets import excerpt, units_of
+from kbserver.knowledge.snippets import ROOM, ROOMS, excerpt, units_of
 from kbserver.knowledge.storage import TEXT_UNITS, Row, Stored, Units, encode
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import Tokenizer, spelling
@@ -169,7 +170,8 @@ class SearchIndex:
         ranked = reordered(candidates, weights, self._units_of)
         if not is_answerable(query, self._terms, [entry for _, entry in ranked[:LEADING]], self._units_of):
             return Found([], 0, query, Answer.UNRELATED, {})
-        hits = [self._hit(entry, score, weights) for score, entry in spread(ranked, self.rows, limit)]
+        taken = zip(spread(ranked, self.rows, limit), chain(ROOMS, repeat(ROOM)), strict=False)
+        hits = [self._hit(entry, score, weights, room) for (score, entry), room in taken]
         return Found(hits, len(matching), query, Answer.FOUND, self._repaired(query, hits))
 
     def _matching(self, query: Query, arch: str | None, kind: str | None) -> list[tuple[float, int]]:
@@ -230,9 +232,9 @@ class SearchIndex:
             self._factor_lists[key] = [_factor(row, arch, kind, named) for row in self.rows]
         return self._factor_lists[key]
 
-    def _hit(self, entry: int, score: float, weights: Mapping[int, float]) -> Hit:
+    def _hit(self, entry: int, score: float, weights: Mapping[int, float], room: int) -> Hit:
         body = self._stored.body(entry)
-        snippet = excerpt(units_of(body["text"]), self._units_of(entry)[TEXT_UNITS:], weights)
+        snippet = excerpt(units_of(body["text"]), self._units_of(entry)[TEXT_UNITS:], weights, room)
         sources = [SourceRef(**source) for source in body["sources"]]
         # Sources cited inside the excerpt come first; the order is otherwise that of the text.
         sources.sort(key=lambda source: f"[{source.id}" not in snippet)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbserver.knowledge.snippets import MAX_SNIPPET, units_of
+from kbserver.knowledge.snippets import ROOM, units_of
 from kbserver.knowledge.snippets import excerpt as excerpt_of
 from kbserver.knowledge.tokens import Tokenizer
 
@@ -43,9 +43,23 @@ def test_a_snippet_never_exceeds_its_limit() -> None:
         "| a |\n|---|\n" + "| alpha beta |\n" * 100,
         "```\n" + "alpha\n" * 200 + "```",
     ):
-        assert 0 < len(excerpt(text, {"alpha": 1.0, "beta": 1.0})) <= MAX_SNIPPET
+        assert 0 < len(excerpt(text, {"alpha": 1.0, "beta": 1.0})) <= ROOM
 
 
 def test_a_short_text_is_shown_whole_and_an_empty_one_is_empty() -> None:
     assert excerpt("One. Two.\n\nThree.", {"two": 1.0}) == "One. Two. Three."
     assert excerpt("", {"two": 1.0}) == ""
+
+
+def test_room_that_is_left_goes_to_what_follows_and_then_to_what_precedes() -> None:
+    text = f"{FILLER} Before it stands alpha two. The beta is named here. After it stands alpha one. {FILLER}"
+    assert excerpt(text, {"beta": 1.0}).startswith("The beta is named here. After it stands alpha one. ")
+    last = f"{FILLER}{FILLER} One of three. Two of three. The beta is named here."
+    assert excerpt(last, {"beta": 1.0}).endswith("One of three. Two of three. The beta is named here.")
+
+
+def test_a_larger_limit_shows_more() -> None:
+    units = units_of(f"The beta is named here. {FILLER}")
+    terms = [frozenset(TOKENIZER.tokens(unit.text)) for unit in units]
+    short, long = (excerpt_of(units, terms, {"beta": 1.0}, limit) for limit in (200, 500))
+    assert len(short) <= 200 < len(long) <= 500
