@@ -15,6 +15,7 @@ KbError
 └── ToolFailure          an external program failed                                 exit 1
     ├── CompileFailed    the compiler rejected the source: diagnostics in details
     ├── CompilerCrashed  the compiler died on a signal or an internal error
+    ├── LaunchFailed     a launch failed on the GPU, or took the process that drives it down
     ├── TimedOut         the wall-clock limit was reached and the process group killed
     └── OutputTooLarge   the program wrote more than the limit
 
@@ -160,6 +161,10 @@ class CompileFailed(ToolFailure):
 
 class CompilerCrashed(ToolFailure):
     code = "compiler_crashed"
+
+
+class LaunchFailed(ToolFailure):
+    code = "launch_failed"
 
 
 class TimedOut(ToolFailure):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import UsageError
@@ -84,7 +85,9 @@ def profile_kernel(
         raise UsageError("a seed is a number from 0 to 4294967295", where="seed")
     subject = find_subject(name, path, task, variant, target)
     workers = find_threads(threads)
-    choice = find_device(device)
+    choice = find_device("emulator")
+    if device == "auto":
+        choice = replace(choice, decided_by="auto: only the emulator counts instructions")
     done = profile(subject, shape, choice, sample=wanted, seed=seed, threads=workers)
     summary = Summary(done.measured, done.function, target)
     measured, lds = done.measured, summary.lds()

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import UsageError
-from kbserver.ops.compile import resolve_target
 from kbserver.ops.registry import Arg, operation
+from kbserver.ops.where import choose
 from kbserver.runs.report import (
     FAIL,
     NOT_VERIFIED,
@@ -72,7 +72,13 @@ def verify_kernel(
     arch: Annotated[
         str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
     ] = None,
-    device: Annotated[str, Arg("Where the machine code runs.", choices=("auto", "emulator"))] = "auto",
+    device: Annotated[
+        str,
+        Arg(
+            "Where the code runs. auto: an AMD GPU of the target, else the emulator; cuda: portable kernels only.",
+            choices=("auto", "emulator", "hip", "cuda"),
+        ),
+    ] = "auto",
     seeds: Annotated[
         list[int] | None, Arg("Seed of the inputs; repeat for more. Default: drawn anew.", flags=("--seed",))
     ] = None,
@@ -93,16 +99,16 @@ def verify_kernel(
     NOT_VERIFIED with the reason. Use it after every change, before you time anything. It says nothing about speed.
     """  # fmt: skip
     started = time.monotonic()
-    from kbserver.devices import find_device
-    from kbserver.runs.cases import plan
+    from kbserver.runs.cases import on_hardware, plan
     from kbserver.runs.records import new_run_id, write_run
     from kbserver.runs.verify import verify
 
-    target, decided_by = resolve_target(arch)
+    target, decided_by, choice = choose(device, arch)
     subject = find_subject(name, path, task, variant, target)
     workers = find_threads(threads)
     cases = plan(subject.task, subject.variant, shape, seeds, orders)
-    choice = find_device(device)
+    if choice.device.name != "emulator":
+        cases = on_hardware(cases)
     outcome = verify(subject, cases, choice, workers)
     report = _report(new_run_id(), subject, decided_by, choice, cases, outcome, path, time.monotonic() - started)
     write_run(report.run_id, KIND, report.to_json(), outcome.builds[0].source_sha256)
@@ -130,7 +136,9 @@ def find_subject(name: str | None, path: str | None, task: str | None, variant: 
         raise UsageError("say which variant the file is", where="variant", hint="kb verify my.hip --as step3_nchw_lds")
     else:
         found, of = (chosen, chosen.variant(wanted)) if chosen is not None else find_kernel(wanted)
-    if target not in of.arches:
+    from kbserver.runs.stage import PORTABLE
+
+    if target not in of.arches and not target.startswith(PORTABLE):
         raise UsageError(f"{of.name} is written for {', '.join(of.arches)}, not for {target}", where="arch")
     snapshot = from_file(Path(path).expanduser() if path is not None else found.source(of))
     return Subject(found, of, snapshot, target)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kbserver.core.errors import UnknownName, UsageError
 from kbserver.runs.shapes import HELD_OUT, held_out
 from kbserver.runs.task import Task, Variant
 
 ORDERS = ("forward", "reversed", "seeded")
+HARDWARE = "hardware"
 LARGE_OUTPUTS = 4_000_000
 """From this many outputs on, one seed and one order are the default; the held-out shape gets the other orders."""
 MAX_SEEDS, MAX_SEED = 16, 2**32 - 1
@@ -59,6 +60,12 @@ def plan(
     if other is None:
         return (first,)
     return first, Case(HELD_OUT, other, chosen, _turns(wanted, stale=True))
+
+
+def on_hardware(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """Return the cases for a GPU, which orders wavefronts itself: a launch for each fill, to see whether they agree."""
+    turns = tuple(Turn(HARDWARE, True, fill) for fill in FILLS)
+    return tuple(replace(case, turns=turns) for case in cases)
 
 
 def _outputs(task: Task, sizes: Mapping[str, int]) -> int:

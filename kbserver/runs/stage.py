@@ -19,6 +19,8 @@ from kbserver.runs.task import Task, Variant
 from kbserver.toolchain.build import Build, build
 from kbserver.toolchain.sources import Snapshot
 
+PORTABLE = "sm_"
+"""Targets of NVIDIA GPUs start like this."""
 WALL_S = 600.0
 """Limit of all launches of one shape together, loading included."""
 
@@ -114,6 +116,10 @@ class Stages:
 def build_case(subject: Subject, case: Case) -> Build:
     """Build the kernel with the sizes of a case."""
     defines = subject.task.defines_for(subject.variant, case.sizes, case.shape)
+    if subject.arch.startswith(PORTABLE):
+        from kbserver.toolchain.nvrtc import build_portable
+
+        return build_portable(subject.snapshot, subject.arch, defines)
     return build(subject.snapshot, subject.arch, defines=defines)
 
 

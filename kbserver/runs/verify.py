@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from kbserver.core.errors import TimedOut, UnsupportedInstruction, UsageError
+from kbserver.core.errors import LaunchFailed, TimedOut, UnsupportedInstruction, UsageError
 from kbserver.devices import Choice
 from kbserver.devices.interface import LoadedInfo, Support
 from kbserver.runs.acceptance import Comparison
@@ -83,6 +83,9 @@ def _run_case(prepared: Prepared, threads: int, subject: Subject, outcome: Outco
                 if error.details.get("limit") == "wall":
                     raise
                 outcome.findings.add("endless_loop", error.message, where=error.where)
+                return
+            except LaunchFailed as error:
+                outcome.findings.add("launch_failed", f"{error.message} ({error.hint})", where=error.where)
                 return
             except UsageError as error:
                 outcome.findings.add("launch_refused", error.message, where=error.where)

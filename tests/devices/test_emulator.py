@@ -176,4 +176,4 @@ def test_auto_says_why_it_took_the_emulator() -> None:
     assert choice.decided_by.startswith("auto: ")
     assert find_device("emulator").decided_by == "--device"
     with pytest.raises(UnknownName):
-        find_device("cuda")
+        find_device("vulkan")

@@ -1,0 +1,40 @@
+"""Which target a run is for and where it runs: the arguments `arch` and `device` together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kbserver.core.errors import UsageError
+from kbserver.ops.compile import resolve_target
+
+if TYPE_CHECKING:
+    from kbserver.devices import Choice
+    from kbserver.devices.gpu import Gpu
+
+
+def choose(device: str, arch: str | None) -> tuple[str, str, Choice]:
+    """Return (target, how it was decided, device). Without `arch`, a GPU that is named decides the target.
+
+    Raises NoDevice and UnknownName.
+    """
+    from kbserver.devices import GPUS, find_device
+
+    if device in GPUS:
+        choice = find_device(device)
+        return *gpu_target(choice.device, arch), choice  # type: ignore[arg-type]
+    target, decided_by = resolve_target(arch)
+    return target, decided_by, find_device(device, target)
+
+
+def gpu_target(gpu: Gpu, arch: str | None) -> tuple[str, str]:
+    """Return (target, how it was decided) of a run on a GPU. Raises UsageError when `arch` is another target."""
+    if arch is None or arch == gpu.arch:
+        return gpu.arch, "the device" if arch is None else "given"
+    if gpu.name == "cuda":
+        raise UsageError(f"{arch} code cannot run here: the device is {gpu.identity.name}, {gpu.arch}", where="arch",
+                         hint="leave --arch out: portable kernels are built for the device")  # fmt: skip
+    target, decided_by = resolve_target(arch)
+    if target != gpu.arch:
+        raise UsageError(f"the build would be for {target}, the device is {gpu.arch} ({gpu.identity.name})",
+                         where="arch", hint=f"--arch {gpu.arch}")  # fmt: skip
+    return target, decided_by
