@@ -30,7 +30,9 @@ REFERENCE_KINDS = frozenset(("instruction",))
 """Kinds that are tables of names: a collection of their own, so that they do not change how rare a prose word is."""
 KIND_WEIGHTS = {"fact": 0.9, "kernel": 0.8, "lesson": 0.8, "instruction": 0.5}
 """A fact is one figure with siblings of near equal words, a kernel or lesson is one case, an instruction is its name
-and encodings: where a section answers too, it explains more. An instruction that the query names counts in full."""
+and encodings: where a section answers too, it explains more."""
+NAMED = 0.7
+"""Weight of an instruction that the query names beside other words; one that is all the query counts in full."""
 WRONG_ARCH = 0.2
 """Factor on entries of another target than the query names: kept, because a comparison may be what helps."""
 NAMED_WRONG_ARCH = 0.4
@@ -181,7 +183,7 @@ class SearchIndex:
         """
         targets = () if arch else query.archs
         factors = self._factors(arch, kind, targets)
-        named = self._named({word.text for word in query.words}, targets)
+        named = self._named({word.text for word in query.words if not word.target}, targets)
         scores = self.scores(query.terms)
         if query.foreign and not query.archs:
             told = self.scores(dict.fromkeys(query.foreign, 1.0))
@@ -205,7 +207,8 @@ class SearchIndex:
         """Return the factor of each entry of a table whose title is a word of the query."""
         entries = [entry for word in words for entry in self._by_title.get(word, ())]
         fits = {entry: not targets or bool(set(self.rows[entry].arch) & set(targets)) for entry in entries}
-        return {entry: 1.0 if fit else NAMED_WRONG_ARCH for entry, fit in fits.items()}
+        weight = 1.0 if len(words) == 1 else NAMED
+        return {entry: weight if fit else NAMED_WRONG_ARCH for entry, fit in fits.items()}
 
     @cached_property
     def _by_title(self) -> dict[str, list[int]]:

