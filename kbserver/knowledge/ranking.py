@@ -14,7 +14,7 @@ SENTENCE_WEIGHT = 1.0
 """A candidate's BM25 score is multiplied by coverage ** COVERAGE_POWER and by 1 + SENTENCE_WEIGHT * best sentence, both
 shares of the query's weighted idf. Chosen on all questions of tests/retrieval but the held ones; the optimum is flat,
 and of equal values these change BM25's order least."""
-CANDIDATES = 60
+CANDIDATES = 40
 PER_GROUP = 2
 
 
