@@ -20,6 +20,7 @@ import click
 from kbserver import __version__
 from kbserver.core.errors import InternalError, KbError, UsageError
 from kbserver.core.paths import find_roots, set_process_roots
+from kbserver.core.progress import progress_to
 from kbserver.ops import Operation, operations
 from kbserver.ops.registry import Parameter
 
@@ -53,6 +54,12 @@ def cli(ctx: click.Context, root: str | None, workspace: str | None, as_json: bo
     set_process_roots(find_roots(root, workspace))
 
 
+def _show_progress(text: str) -> None:
+    """Show on a terminal what long work is at; a pipe gets the answer alone."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{text[:100]}", err=True, nl=False)
+
+
 def _command_of(op: Operation) -> click.Command:
     params: list[click.Parameter] = [_click_parameter(p) for p in op.parameters]
     params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the typed result as JSON."))
@@ -60,7 +67,8 @@ def _command_of(op: Operation) -> click.Command:
     def callback(as_json: bool, **values: Any) -> None:
         ctx = click.get_current_context()
         ctx.obj["json"] = as_json = as_json or ctx.obj["json"]
-        result = op.call(_arguments(op, values))
+        with progress_to(_show_progress):
+            result = op.call(_arguments(op, values))
         if as_json:
             _print_json(result.to_json())
         else:

@@ -80,9 +80,14 @@ class GpuProcess:
     ) -> tuple[list[float], dict[str, Any] | None]:  # fmt: skip
         """Do the steps of a plan (see gpu_session); returns their milliseconds and the state of the device after."""
         answer = self._ask(
-            {"do": "run", "plan": [dict(step) for step in plan], "spin_ms": spin_ms, "limit_s": limit_s or LAUNCH_LIMIT_S,
-             "telemetry": telemetry}
-        )  # fmt: skip
+            {
+                "do": "run",
+                "plan": [dict(step) for step in plan],
+                "spin_ms": spin_ms,
+                "limit_s": limit_s or LAUNCH_LIMIT_S,
+                "telemetry": telemetry,
+            }
+        )
         return answer["ms"], answer["state"]
 
     def _ask(self, message: dict[str, Any], fds: Sequence[int] = ()) -> Any:

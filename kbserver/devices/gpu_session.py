@@ -49,6 +49,8 @@ class Session:
         self.kernels: dict[str, Any] = {}
         self.buffers: dict[str, DeviceBuffer] = {}
         self._scratch, self._scratch_bytes, self._fill = 0, 0, 0
+        self._events: list[tuple[int, int]] = []
+        self._mark = 0
 
     def load(self, slot: str, image: bytes, entry: str) -> dict[str, int]:
         """Load a kernel under a name; returns its resources. Raises ToolFailure when the driver refuses the code."""
@@ -115,7 +117,7 @@ class Session:
         try:
             for step in plan:
                 self._set_caches(step)
-                start, stop = self.api.event(), self.api.event()
+                start, stop = self._pair(len(pairs))
                 self.api.call("record", start, self.api.stream)
                 self._window(step)
                 self.api.call("record", stop, self.api.stream)
@@ -150,11 +152,18 @@ class Session:
             details={"limit": "launch"},
         )
 
+    def _pair(self, number: int) -> tuple[int, int]:
+        """Return the events of a window; they are made once and used again by the next plan."""
+        if number == len(self._events):
+            self._events.append((self.api.event(), self.api.event()))
+        return self._events[number]
+
     def _spin(self, spin_ms: float, limit_s: float) -> None:
         """Keep the device busy for a while: an idle one lowers its clocks."""
         if not spin_ms or not self._scratch:
             return
-        mark, deadline = self.api.event(), time.monotonic() + spin_ms / 1000
+        self._mark = self._mark or self.api.event()
+        mark, deadline = self._mark, time.monotonic() + spin_ms / 1000
         while time.monotonic() < deadline:
             self._flush()
             self.api.call("record", mark, self.api.stream)

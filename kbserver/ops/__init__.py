@@ -11,6 +11,7 @@ from kbserver.ops.lessons import record_lesson
 from kbserver.ops.occupancy import occupancy
 from kbserver.ops.profile import profile_kernel
 from kbserver.ops.registry import Arg, Operation, operation, operations
+from kbserver.ops.time import time_kernel
 from kbserver.ops.verify import verify_kernel
 
 __all__ = [
@@ -30,5 +31,6 @@ __all__ = [
     "read",
     "record_lesson",
     "search",
+    "time_kernel",
     "verify_kernel",
 ]

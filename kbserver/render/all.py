@@ -11,4 +11,5 @@ import kbserver.render.knowledge
 import kbserver.render.lessons
 import kbserver.render.occupancy
 import kbserver.render.profile
+import kbserver.render.time
 import kbserver.render.verify  # noqa: F401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -40,6 +41,7 @@ class Bench:
         self.buffers = [self._buffer(name) for name in problem.tensors]
         self.family = ""
         self._inputs: dict[str, np.ndarray] = {}
+        self._kept: dict[str, np.ndarray] = {}
         self._first: np.ndarray | None = None
 
     def _buffer(self, name: str) -> SharedBuffer:
@@ -61,12 +63,24 @@ class Bench:
         started = time.monotonic()
         families = self._reference.families
         self.family = families[place % len(families)]
+        self._kept = {}
         self._inputs = self._reference.inputs(self._task.problem, self._case.sizes, seed, self.family)
         for buffer in self._of_role(writable=False):
             name = buffer.layout.name
             buffer.array[...] = self._stored(name)
         self._first = None
         return time.monotonic() - started
+
+    def renew_inputs(self, seed: int) -> None:
+        """Change every element of the inputs that `fill_inputs` made; for many launches of one shape."""
+        for place, buffer in enumerate(self._of_role(writable=False)):
+            name = buffer.layout.name
+            if name not in self._kept:
+                self._kept[name] = np.ascontiguousarray(self._stored(name))
+                axes, layout = self._task.problem.tensors[name].axes, self._variant.layout[name]
+                self._inputs[name] = from_layout(self._kept[name], axes, layout)
+            self._reference.renew(self.family, self._kept[name], seed + place)
+            buffer.array[...] = self._kept[name]
 
     def fill_output(self, fill: int) -> None:
         """Fill the output with a pattern that no right result has."""
@@ -86,13 +100,28 @@ class Bench:
         """Return the names of buffers with a write beside them."""
         return [buffer.layout.name for buffer in self.buffers if buffer.guards_changed()]
 
-    def compare(self, fill: int) -> Comparison:
-        """Compare the output with the exact result, channel by channel."""
+    @property
+    def channels(self) -> int:
+        """Channels of the output."""
+        return int(self._canonical_output().shape[0])
+
+    @property
+    def outputs(self) -> int:
+        """Elements of the output."""
+        return int(self._canonical_output().size)
+
+    def unwritten(self, fill: int) -> int:
+        """Return how many elements of the whole output still hold the fill."""
+        return sum(int(np.count_nonzero(buffer.array == fill)) for buffer in self._of_role(writable=True))
+
+    def compare(self, fill: int, channels: Sequence[int] | None = None) -> Comparison:
+        """Compare the output with the exact result, channel by channel; all of them, or those that are named."""
         got = self._canonical_output()
-        channels = got.shape[0]
-        blocks = [
-            range(first, min(first + CHANNELS_AT_ONCE, channels)) for first in range(0, channels, CHANNELS_AT_ONCE)
-        ]
+        count = got.shape[0]
+        if channels is None:
+            blocks = [range(first, min(first + CHANNELS_AT_ONCE, count)) for first in range(0, count, CHANNELS_AT_ONCE)]
+        else:
+            blocks = [range(channel, channel + 1) for channel in channels]
         with ThreadPoolExecutor(self._threads) as pool:
             parts = list(pool.map(lambda block: self._check(got, block, fill), blocks))
         return combine([check for part in parts for check in part])

@@ -42,6 +42,18 @@ class Reference(Protocol):
     def channel(self, problem: Problem, inputs: Arrays, channel: int) -> Channel:
         """Return the exact result of a channel."""
 
+    def renew(self, family: str, stored: np.ndarray, seed: int) -> None:
+        """Change every element of an input in place, to others of its family that nobody can foresee.
+
+        Far cheaper than `inputs`: for the many launches of a timing run. `stored` is contiguous, in any layout.
+        """
+
+    def flops(self, problem: Problem, sizes: Mapping[str, int]) -> int:
+        """Return the floating-point operations that the problem needs, a multiply-add being two."""
+
+    def library(self, problem: Problem, sizes: Mapping[str, int]) -> dict[str, object] | None:
+        """Return the call of a library on a GPU that computes the same (devices.library_slot), None without one."""
+
     def second(self, problem: Problem, inputs: Arrays, channels: int) -> tuple[str, np.ndarray]:
         """Return (name, float64 results of the first channels) by another library. Raises ImportError without it."""
 

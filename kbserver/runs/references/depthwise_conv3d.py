@@ -18,6 +18,10 @@ from kbserver.runs.task import Problem
 CHUNK_ELEMENTS = 32_768
 """Elements correlated at a time: with the running sum they stay in the L2 cache."""
 
+RENEW_ELEMENTS = 1 << 18
+"""Elements after which the bits that `renew` flips repeat: 512 KB, which a core keeps in its cache."""
+SPREAD_BITS = 0x83FF
+"""Bits that vary in the family `spread`."""
 SPREAD, WHOLE = "spread", "whole"
 WHOLE_LIMIT = 15
 """Largest whole number of the family `whole`: 75 * 15 * 15 is far below 2^24, where float32 stops being exact."""
@@ -51,6 +55,33 @@ class DepthwiseConv3d:
         planes = widen(inputs["input"][0, channel])
         weight = widen(inputs["weight"][channel, 0])
         return ConvChannel(planes, weight, problem.padding)
+
+    def renew(self, family: str, stored: np.ndarray, seed: int) -> None:
+        if family != SPREAD:
+            raise ValueError(f"inputs of the family {family} are made anew, not changed")
+        generator = np.random.Generator(np.random.SFC64(seed))
+        # Flipping bits that are uniform by bits that are uniform gives uniform bits.
+        flips = generator.integers(0, 2**16, RENEW_ELEMENTS, dtype=np.uint16) & np.uint16(SPREAD_BITS)
+        flat = stored.reshape(-1)
+        whole = len(flat) // RENEW_ELEMENTS * RENEW_ELEMENTS
+        rows = flat[:whole].reshape(-1, RENEW_ELEMENTS)
+        np.bitwise_xor(rows, flips, out=rows)
+        flat[whole:] ^= flips[: len(flat) - whole]
+
+    def flops(self, problem: Problem, sizes: Mapping[str, int]) -> int:
+        taps = int(np.prod(problem.kernel))
+        return 2 * taps * int(np.prod(problem.shape("output", sizes)))
+
+    def library(self, problem: Problem, sizes: Mapping[str, int]) -> dict[str, object] | None:
+        return {
+            "function": "torch.conv3d",
+            "data": "input",
+            "weight": "weight",
+            "output": "output",
+            "stride": list(problem.stride),
+            "padding": list(problem.padding),
+            "groups": sizes["C"],
+        }
 
     def second(self, problem: Problem, inputs: Arrays, channels: int) -> tuple[str, np.ndarray]:
         import torch
@@ -106,7 +137,7 @@ def _correlate(padded: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def _spread(generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Return patterns of either sign with exponents -7 to 0."""
     bits = _random_words(generator, shape)
-    bits &= np.uint16(0x83FF)  # sign, the low three bits of the exponent, the significand
+    bits &= np.uint16(SPREAD_BITS)  # sign, the low three bits of the exponent, the significand
     bits |= np.uint16(0x3C00)  # exponent field 120 or more
     return bits
 
