@@ -14,8 +14,8 @@ from kbserver.core.paths import Roots
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-# These start servers, clients or whole demos of their own: they have tests of their own.
-NOT_RUN = ("kb serve", "kb demo", "kb doctor", "kb device")
+# These start servers or depend on the machine: they have tests of their own.
+NOT_RUN = ("kb serve", "kb demo", "kb doctor", "kb device", "kb time")
 
 
 def console_blocks(page: Path) -> list[str]:
