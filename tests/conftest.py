@@ -9,6 +9,8 @@ import pytest
 
 from kbserver.core.paths import Roots, use_roots
 
+pytest_plugins = ["tests.devices.gpu_fixtures"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 

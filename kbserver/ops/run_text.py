@@ -6,6 +6,7 @@ from typing import Any
 
 from kbserver.core.errors import WorkspaceError
 from kbserver.ops.profile_text import profile_text, profile_title
+from kbserver.ops.time_text import time_text, time_title
 from kbserver.runs.report import VerifyReport
 
 
@@ -13,6 +14,8 @@ def run_title(record: dict[str, Any]) -> str:
     """Return the verdict and its subject."""
     if record.get("kind") == "profile":
         return profile_title(record)
+    if record.get("kind") == "time":
+        return time_title(record)
     report = _report(record)
     return f"{report.verdict}: {report.kernel} for {report.arch}, shape {report.shape}"
 
@@ -21,6 +24,8 @@ def run_text(record: dict[str, Any]) -> str:
     """Return the whole record in lines. Raises WorkspaceError for one that this version cannot read."""
     if record.get("kind") == "profile":
         return profile_text(record)
+    if record.get("kind") == "time":
+        return time_text(record)
     report = _report(record)
     lines = [
         f"kb {record['kind']} of {report.source} as {report.kernel}, task {report.task}, recorded {record['created']}",

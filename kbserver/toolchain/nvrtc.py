@@ -11,6 +11,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,10 @@ def build_portable(snapshot: Snapshot, arch: str, defines: Mapping[str, str] | N
     words = define_flags(defines or {})
     key = [cache.FORMAT, "nvrtc", snapshot.digest, arch, list(words), _headers_digest()]
     build_id = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
-    if cache.lookup(build_id) is None:
+    made = cache.lookup(build_id) is None
+    if made:
         _make(build_id, snapshot, arch, words)
-    return load_build(build_id)
+    return replace(load_build(build_id), cached=not made)
 
 
 def _headers_digest() -> str:

@@ -28,6 +28,9 @@ from kbserver.toolchain.link import code_object
 
 SOURCE = Path(__file__).resolve().parent.parent / "fixtures" / "fakehip" / "fakehip.c"
 LAUNCH_FAILURE = 719
+Tamper = Callable[[int, list[np.ndarray], Callable[[], int]], int]
+"""(number of the launch, bytes from each pointer argument to the end of its allocation, execute) -> status. Stands for
+a kernel with a memory of its own, which the emulator does not execute."""
 Duration = Callable[[str, int], float]
 """(entry, number of the launch) -> milliseconds."""
 
@@ -56,6 +59,7 @@ class FakeHip:
         self.settings = {"arch": "gfx950:sramecc+:xnack-", "name": "AMD Instinct MI355X", "mode": "ok"}
         self.duration: Duration = lambda entry, number: 1.0
         self.order = "forward"
+        self.tamper: Tamper | None = None
         self.launches: list[str] = []
         self.faults: list[str] = []
         self._machines: dict[tuple[bytes, str], Machine] = {}
@@ -105,7 +109,7 @@ class FakeHip:
         maps = [mmap.mmap(file.fileno(), size) for file, (_, size) in zip(files, table, strict=True)]
         wholes = [np.frombuffer(one, np.uint8) for one in maps]
         buffers = [Buffer(f"b{n}", whole, whole.ctypes.data, True, whole) for n, whole in enumerate(wholes)]
-        arguments = []
+        arguments, pointers = [], []
         for entry_of in machine.kernel.arguments:
             if str(entry_of["value_kind"]).startswith("hidden_"):
                 continue
@@ -113,13 +117,20 @@ class FakeHip:
             raw = block[at : at + size]
             if entry_of["value_kind"] == "global_buffer":
                 raw = _translated(raw, table, buffers)
+                pointers.append(_behind(raw, buffers))
             arguments.append(raw)
-        outcome = machine.launch(Memory(buffers), arguments, grid=numbers[1:4], block=numbers[4:7],
-                                 dynamic_lds_bytes=numbers[7], order=self.order)  # fmt: skip
-        self.faults += [finding.kind for finding in outcome.findings]
-        for file in files:
-            file.close()
-        return LAUNCH_FAILURE if outcome.findings else 0
+
+        def execute() -> int:
+            outcome = machine.launch(Memory(buffers), arguments, grid=numbers[1:4], block=numbers[4:7],
+                                     dynamic_lds_bytes=numbers[7], order=self.order)  # fmt: skip
+            self.faults += [finding.kind for finding in outcome.findings]
+            return LAUNCH_FAILURE if outcome.findings else 0
+
+        try:
+            return self.tamper(len(self.launches), pointers, execute) if self.tamper else execute()
+        finally:
+            for file in files:
+                file.close()
 
     def _machine(self, image: bytes, entry: str) -> Machine:
         if (image, entry) not in self._machines:
@@ -136,6 +147,13 @@ class FakeHip:
             if f"amdhsa--{arch}" in text and code_object(text, arch) == image:
                 return text
         raise AssertionError("a code object that no build of this workspace gives")
+
+
+def _behind(raw: bytes, buffers: list[Buffer]) -> np.ndarray:
+    """Return the bytes from an address to the end of its allocation."""
+    (address,) = struct.unpack("<Q", raw)
+    found = next(one for one in buffers if one.address <= address < one.address + one.nbytes)
+    return found.array[address - found.address :]
 
 
 def _translated(raw: bytes, table: list[tuple[int, int]], buffers: list[Buffer]) -> bytes:
