@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated
 
 from kbserver.core.model import SourceRef
@@ -10,6 +11,7 @@ from kbserver.core.sources import cite
 from kbserver.core.targets import targets
 from kbserver.isa import hand, lookup
 from kbserver.isa.line import Asked, read_question
+from kbserver.isa.semantics import Meaning, meaning_of, semantics
 from kbserver.isa.table import TARGETS, FormRow, Instruction, instructions
 from kbserver.ops.instruction_results import (
     Alternative,
@@ -27,7 +29,7 @@ MAX_BUILTINS = 6
 _KINDS = {
     "v": "VGPR", "a": "AGPR", "s": "SGPR", "c": "inline constant", "l": "literal", "i": "immediate",
 }  # fmt: skip
-NO_SEMANTICS = "unknown here: the tables say how it is written and encoded, not what it computes"
+NO_SEMANTICS = "unknown here: the tables say how it is written and encoded, and no entry says what it computes"
 
 
 @operation(
@@ -71,6 +73,8 @@ def _answer(
     line, assembler = _assembled(asked, wanted or list(TARGETS))
     from kbserver.ops import instruction_facts
 
+    meaning = meaning_of(known.name) if known else None
+
     matrix = instruction_facts.matrix_facts(known, shown_arch, element) if known and shown_arch else None
     if element is not None and matrix is None:
         _refuse_element(asked)
@@ -96,10 +100,10 @@ def _answer(
         errata=_errata(known.name if known else asked.name, arch),
         line=line,
         assembler=assembler,
-        semantics=None,
-        semantics_note=NO_SEMANTICS,
+        semantics=_told(meaning, asked.suffix) if meaning else None,
+        semantics_note=meaning.basis.says if meaning else NO_SEMANTICS,
         llvm=instructions().llvm,
-        sources=_sources(found.sources, matrix.sources if matrix else []),
+        sources=_sources(found.sources, matrix.sources if matrix else [], meaning.basis.sources if meaning else []),
     )
 
 
@@ -200,9 +204,14 @@ def _errata(name: str, arch: str | None) -> list[ErratumNote]:
     ]
 
 
-def _sources(noted: Sequence[SourceRef], matrix: Sequence[SourceRef]) -> list[SourceRef]:
+def _told(meaning: Meaning, suffix: str) -> str:
+    """Return what it computes, with what the encoding that was asked for adds."""
+    return " ".join(filter(None, (meaning.text, semantics().encodings.get(suffix))))
+
+
+def _sources(*others: Sequence[SourceRef]) -> list[SourceRef]:
     generated = cite("llvm-22.1.8", "whole opcode space of the three targets decoded and assembled back")
-    return list(dict.fromkeys((generated, *noted, *matrix)))
+    return list(dict.fromkeys((generated, *chain.from_iterable(others))))
 
 
 def _builtin(asked: Asked, arch: str | None, decided_by: str, element: str | None) -> InstructionAnswer:

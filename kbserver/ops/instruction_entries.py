@@ -10,6 +10,7 @@ from kbserver.core.sources import cite
 from kbserver.core.targets import targets
 from kbserver.isa import hand
 from kbserver.isa.lookup import look_up
+from kbserver.isa.semantics import meaning_of
 from kbserver.isa.table import TARGETS, FormRow, Instruction, has_tables, instructions
 from kbserver.knowledge.entries import Entry
 from kbserver.knowledge.refs import unresolved
@@ -73,9 +74,11 @@ def _summary(instruction: Instruction) -> str:
     only = " only" if len(instruction.targets) < len(TARGETS) else ""
     counts = f" Counts in {' and '.join(kind.counters)}." if kind and kind.counters else ""
     named = f" ({kind.name})" if kind else ""
+    meaning = meaning_of(instruction.name)
+    computes = f" {meaning.text}" if meaning else ""
     return (
         f"{instruction.name}{named}: {formats} on {', '.join(instruction.targets)}{only}."
-        f"{counts} Example: {newest.syntax}"
+        f"{computes}{counts} Example: {newest.syntax}"
     )
 
 
@@ -84,6 +87,8 @@ def _lines(instruction: Instruction, arch: str) -> Iterator[str]:
     also = instructions().spellings(instruction.name)
     if also:
         yield f"Also written: {', '.join(also)}"
+    meaning = meaning_of(instruction.name)
+    yield f"What it computes: {meaning.basis.says}." if meaning else "What it computes is unknown here."
     for form in instruction.on(arch):
         yield from _form(form)
     for erratum in hand.errata(instruction.name, [arch]):

@@ -159,7 +159,9 @@ class InstructionAnswer(Result):
     assembler: str | None
     """Which assembler the line went to; when none could be used, why."""
     semantics: str | None
+    """What it computes; None when that is unknown here."""
     semantics_note: str
+    """What `semantics` rests on; without it, that it is unknown."""
     llvm: str
     """Version of LLVM that the tables were generated from."""
     sources: list[SourceRef]

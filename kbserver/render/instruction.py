@@ -40,7 +40,8 @@ def _(answer: InstructionAnswer) -> Document:
     for erratum in answer.errata:
         document.say(f"sources differ ({', '.join(erratum.on)}): {erratum.says} [{_cited(erratum.sources)}]")
     if answer.exists and answer.kind == "instruction":
-        document.say(f"what it computes: {answer.semantics or answer.semantics_note}")
+        rests_on = f" [{answer.semantics_note}]" if answer.semantics else ""
+        document.say(f"what it computes: {answer.semantics or answer.semantics_note}{rests_on}")
     return document.say(f"source: {_cited(answer.sources)}")
 
 

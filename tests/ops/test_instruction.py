@@ -46,8 +46,29 @@ def test_an_instruction_that_exists_is_told_with_encoding_operands_and_targets()
     assert [operand.name for operand in form.operands] == ["vdst", "src0", "src1", "src2"]
     assert form.operands[1].accepts == ["VGPR", "SGPR", "inline constant"]
     assert form.modifiers == ["clamp", "omod", "neg", "abs"]
+    assert answer.semantics == "D = src0 * src1 + src2 in f32, fused: rounded once."
+    assert answer.semantics_note.startswith("as the emulator here executes it")
+    assert "what it computes: D = src0 * src1 + src2" in text(answer)
+
+
+def test_what_a_dpp_form_adds_is_told_when_it_is_asked_for() -> None:
+    plain, crossed = (instruction(name, arch="gfx942").semantics for name in ("v_mov_b32", "v_mov_b32_dpp"))
+    assert plain == "D = src0, 32 bits a lane."
+    assert crossed is not None
+    assert crossed.startswith(f"{plain} With DPP src0 comes from the lane that the control names.")
+
+
+def test_an_instruction_that_no_entry_describes_is_said_to_be_unknown() -> None:
+    answer = instruction("ds_read_b64_tr_b8", arch="gfx950")
+    assert answer.exists
     assert answer.semantics is None
-    assert "unknown" in text(answer)
+    assert "what it computes: unknown here" in text(answer)
+
+
+def test_an_instruction_missing_on_the_target_is_not_described_there() -> None:
+    answer = instruction("v_permlane32_swap_b32", arch="gfx942")
+    assert not answer.exists
+    assert answer.semantics is None
 
 
 def test_a_name_that_never_existed_is_no_on_every_target() -> None:
