@@ -80,3 +80,23 @@ def test_every_command_is_documented() -> None:
     text = "".join(page.read_text("utf-8") for page in PAGES)
     missing = [op.command for op in operations().values() if f"kb {op.command}" not in text]
     assert missing == []
+
+
+def test_the_figures_of_the_timing_page_are_those_of_the_recorded_report() -> None:
+    import json
+
+    report = json.loads((ROOT / "benchmarks/results/h200.json").read_text("utf-8"))
+    page = (ROOT / "docs/timing.md").read_text("utf-8")
+    rows = dict(re.findall(r"^\| (step\w+) \| (.*) \|$", page, flags=re.M))
+    assert set(rows) == {name for name in report["kernels"] if re.fullmatch(r"step\w+", name)}
+    for name, row in rows.items():
+        run = report["kernels"][name]
+        cold, torch = run["time"]["cold"], run["time"]["baseline"]["cold"]
+        low, high = cold["ci"]
+        shown = [run["verify"]["verdict"], f"{cold['median_ms']:.3f}", f"{low:.3f} to {high:.3f}",
+                 f"{torch['median_ms']:.3f}", f"{run['time']['ratio']['cold']['median']:.3f}"]  # fmt: skip
+        assert row.split(" | ") == shown
+    assert report["device"]["name"] == "NVIDIA H200"
+    cheats = report["cheats"]
+    assert f"{cheats['rejected']} of {cheats['cheats']} rejected" in page
+    assert f"{cheats['passed']} of {cheats['honest']} honest kernels passed" in page

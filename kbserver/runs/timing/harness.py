@@ -120,13 +120,13 @@ class Harness:
                 times, after = self._batch(state)
                 self._keep(state, times, after)
             measured.batches += len(STATES)
-            count = len(measured.samples[COLD].kernel)
+            count = min(len(samples.kept()[0]) for samples in measured.samples.values())
             self._say(f"{count} pairs a state, {self._worst():.2%} uncertain")
             if self.rejected:
                 measured.stopped_by = "a wrong output"
             elif count >= self._method.smallest_n and self._worst() <= self._method.target:
                 measured.stopped_by = f"the target of {self._method.target:.1%}"
-            elif count >= self._method.largest_n:
+            elif len(measured.samples[COLD].kernel) >= self._method.largest_n:
                 measured.stopped_by = f"{self._method.largest_n} samples"
             elif time.monotonic() > deadline:
                 measured.stopped_by = f"the time limit of {budget_s:g} s"

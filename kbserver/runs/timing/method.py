@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 
 from kbserver.core.errors import UsageError
 
-VERSION = 1
+VERSION = 2
+"""1 counted slow outliers among the smallest number of samples."""
 COLD, WARM = "cold", "warm"
 STATES = (COLD, WARM)
 
