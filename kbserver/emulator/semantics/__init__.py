@@ -14,6 +14,7 @@ def table() -> Mapping[str, Row]:
     from kbserver.emulator.semantics import (
         convert,
         crosslane,
+        division,
         flow,
         global_memory,
         lds,
@@ -28,8 +29,8 @@ def table() -> Mapping[str, Row]:
     )
 
     families = (
-        convert, crosslane, flow, global_memory, lds, mfma, salu, scalar_memory, valu_float, valu_integer,
-        vop3p, vopc, waits,
+        convert, crosslane, division, flow, global_memory, lds, mfma, salu, scalar_memory, valu_float,
+        valu_integer, vop3p, vopc, waits,
     )  # fmt: skip
     return merged(*(family.ROWS for family in families))
 

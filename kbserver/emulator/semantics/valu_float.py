@@ -63,7 +63,7 @@ def _fraction(x: Value) -> Value:
     return select(part >= 1.0, largest, part)
 
 
-def _power_of_two(x: Value, exponent: Value) -> Value:
+def power_of_two(x: Value, exponent: Value) -> Value:
     """v_ldexp: x * 2^exponent, rounded once."""
     name = f"llvm.ldexp.{_mangle(x)}.{_mangle(exponent)}"
     return x.emitter.intrinsic(name, (x.type, x.lanes), x, exponent)
@@ -152,7 +152,7 @@ ROWS: dict[str, Row] = {
     **_unary((16, 32), "sin", _sin_cos("sin")),
     **_unary((16, 32), "cos", _sin_cos("cos")),
     # Exponents
-    "v_ldexp_f32": lane("f32 = f32 i32", _power_of_two),
-    "v_ldexp_f64": lane("f64 = f64 i32", _power_of_two),
-    "v_ldexp_f16": lane("f16 = f16 i16", lambda x, n: _power_of_two(x.to(f32), n.to(i32)).to(x.type)),
+    "v_ldexp_f32": lane("f32 = f32 i32", power_of_two),
+    "v_ldexp_f64": lane("f64 = f64 i32", power_of_two),
+    "v_ldexp_f16": lane("f16 = f16 i16", lambda x, n: power_of_two(x.to(f32), n.to(i32)).to(x.type)),
 }
