@@ -9,6 +9,7 @@ from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import M0, VCC, Name, Number, Register
 from kbserver.emulator.oracle.mfma import MATRIX
+from kbserver.emulator.oracle.mixed import MIXED
 from kbserver.emulator.oracle.state import LANES, OutOfRange, Wavefront
 from kbserver.emulator.oracle.values import Unreadable, register_bits
 
@@ -257,6 +258,7 @@ def steps() -> Mapping[str, Step]:
         **{f"s_load_dword{x}": _scalar_load(n) for x, n in (("", 1), ("x2", 2), ("x4", 4), ("x8", 8), ("x16", 16))},
         **dict.fromkeys(("s_waitcnt", "s_nop", "s_setprio", "s_sleep", "v_nop"), _nothing),
         **MATRIX,
+        **MIXED,
     }
     for dwords, name in ((1, "b32"), (2, "b64")):
         for stride, form in ((1, ""), (64, "st64")):

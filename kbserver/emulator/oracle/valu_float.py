@@ -160,6 +160,9 @@ RULES: dict[str, Rule] = {
     # Near the zeros of sine and cosine an ulp is tiny; the hardware's error is absolute there.
     **_each("sin", (16, 32), 1, _turn(math.sin), ulp=1),
     **_each("cos", (16, 32), 1, _turn(math.cos), ulp=1),
+    **_each("frexp_mant", _ALL, 1, lambda a: math.frexp(a)[0]),
+    **{f"v_frexp_exp_{t}": rule(t.replace("_", " = "), lambda a: math.frexp(a)[1]) for t in ("i32_f32", "i32_f64")},
+    "v_frexp_exp_i16_f16": rule("i16 = f16", lambda a: math.frexp(a)[1]),
     "v_ldexp_f32": rule("f32 = f32 i32", _scale),
     "v_ldexp_f64": rule("f64 = f64 i32", _scale),
     "v_ldexp_f16": rule("f16 = f16 i16", _scale),

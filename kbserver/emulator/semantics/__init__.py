@@ -15,10 +15,13 @@ def table() -> Mapping[str, Row]:
         convert,
         crosslane,
         division,
+        dot,
         flow,
+        fp8,
         global_memory,
         lds,
         mfma,
+        mixed,
         salu,
         scalar_memory,
         valu_float,
@@ -29,8 +32,8 @@ def table() -> Mapping[str, Row]:
     )
 
     families = (
-        convert, crosslane, division, flow, global_memory, lds, mfma, salu, scalar_memory, valu_float,
-        valu_integer, vop3p, vopc, waits,
+        convert, crosslane, division, dot, flow, fp8, global_memory, lds, mfma, mixed, salu,
+        scalar_memory, valu_float, valu_integer, vop3p, vopc, waits,
     )  # fmt: skip
     return merged(*(family.ROWS for family in families))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from kbserver.emulator.ir import Value, call, fma, select
 from kbserver.emulator.rows import Row
-from kbserver.emulator.types import f32, f64, i32, unsigned
+from kbserver.emulator.types import f32, f64, i16, i32, unsigned
 from kbserver.emulator.vector_rows import lane
 
 _NAN_BITS = {16: 0x7E00, 32: 0x7FC00000, 64: 0x7FF8000000000000}
@@ -72,6 +72,22 @@ def power_of_two(x: Value, exponent: Value) -> Value:
 def _mangle(x: Value) -> str:
     letter = "f" if x.type.is_float else "i"
     return f"v{x.lanes}{letter}{x.type.bits}" if x.lanes > 1 else f"{letter}{x.type.bits}"
+
+
+def _frexp(x: Value) -> tuple[Value, Value]:
+    """Return mantissa (0.5 <= |m| < 1) and exponent (i32) of x = m * 2^e; x itself and 0 for zero, infinity and NaN."""
+    size = x.type.bits
+    fraction, bias = {16: (10, 15), 32: (23, 127), 64: (52, 1023)}[size]
+    magnitude = call("fabs", x)
+    # A subnormal number is moved up to where its exponent field says something.
+    low = magnitude < 2.0 ** (1 - bias)
+    bits = select(low, x * 2.0 ** (fraction + 1), x).as_(unsigned(size))
+    field = ((bits >> fraction) & (2 * bias + 1)).to(i32)
+    exponent = field - (bias - 1) - select(low, field.like(fraction + 1), 0)
+    ordinary = (magnitude > 0.0) & (magnitude < math.inf)
+    field_of_half = (bias - 1) << fraction
+    mantissa = ((bits & ~((2 * bias + 1) << fraction) % (1 << size)) | field_of_half).as_(x.type)
+    return select(ordinary, mantissa, x), select(ordinary, exponent, 0)
 
 
 def _rcp(x: Value) -> Value:
@@ -152,6 +168,10 @@ ROWS: dict[str, Row] = {
     **_unary((16, 32), "sin", _sin_cos("sin")),
     **_unary((16, 32), "cos", _sin_cos("cos")),
     # Exponents
+    **_unary(_ALL, "frexp_mant", lambda x: _frexp(x)[0]),
+    "v_frexp_exp_i16_f16": lane("i16 = f16", lambda x: _frexp(x)[1].to(i16)),
+    "v_frexp_exp_i32_f32": lane("i32 = f32", lambda x: _frexp(x)[1]),
+    "v_frexp_exp_i32_f64": lane("i32 = f64", lambda x: _frexp(x)[1]),
     "v_ldexp_f32": lane("f32 = f32 i32", power_of_two),
     "v_ldexp_f64": lane("f64 = f64 i32", power_of_two),
     "v_ldexp_f16": lane("f16 = f16 i16", lambda x, n: power_of_two(x.to(f32), n.to(i32)).to(x.type)),
