@@ -21,7 +21,7 @@ from kbserver import __version__
 from kbserver.core.errors import InternalError, KbError, UsageError
 from kbserver.core.paths import find_roots, set_process_roots
 from kbserver.core.progress import progress_to
-from kbserver.ops import Operation, operations
+from kbserver.ops import Operation, operation_of, operations
 from kbserver.ops.registry import Parameter
 
 SOURCE_SUFFIXES = (".hip", ".cpp", ".cc", ".cu", ".c", ".h", ".hpp", ".s", ".txt", ".md", ".yaml")
@@ -35,10 +35,8 @@ class _Commands(click.Group):
         return [op.command for op in operations().values()] + ["demo", "doctor", "serve"]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for op in operations().values():
-            if op.command == cmd_name:
-                return _command_of(op)
-        return super().get_command(ctx, cmd_name)
+        op = operation_of(cmd_name)
+        return _command_of(op) if op else super().get_command(ctx, cmd_name)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -72,7 +70,7 @@ def _command_of(op: Operation) -> click.Command:
         if as_json:
             _print_json(result.to_json())
         else:
-            _print_text(result)
+            _print_text(result, op.area)
         ctx.exit(3 if op.cannot_tell(result) else 1 if op.says_no(result) else 0)
 
     return click.Command(op.command, params=params, callback=callback, help=op.description, short_help=op.title)
@@ -173,10 +171,10 @@ def _print_json(data: Any) -> None:
     click.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
-def _print_text(result: Any) -> None:
+def _print_text(result: Any, area: str) -> None:
     from kbserver.render import render, render_plain
 
-    document = render(result)
+    document = render(result, area)
     if sys.stdout.isatty():
         from kbserver.render.document import print_rich
 
@@ -214,7 +212,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         _print_json(report.to_json())
     else:
-        _print_text(report)
+        _print_text(report, "doctor")
     ctx.exit(0 if report.healthy else 1)
 
 

@@ -1,36 +1,20 @@
-"""The operations of kbserver, one module an area; Python users import them from here."""
+"""The operations of kbserver, one module an area; Python users import them from here.
 
-from kbserver.ops.assembly import inspect_assembly
-from kbserver.ops.claims import check_claims
-from kbserver.ops.compile import compile_kernel
-from kbserver.ops.device import device_info
-from kbserver.ops.facts import hardware_fact
-from kbserver.ops.instruction import instruction
-from kbserver.ops.knowledge import knowledge_map, read, search
-from kbserver.ops.lessons import record_lesson
-from kbserver.ops.occupancy import occupancy
-from kbserver.ops.profile import profile_kernel
-from kbserver.ops.registry import Arg, Operation, operation, operations
-from kbserver.ops.time import time_kernel
-from kbserver.ops.verify import verify_kernel
+Operations are imported when they are first asked for: a command that needs one does not pay for the others.
+"""
 
-__all__ = [
-    "Arg",
-    "Operation",
-    "check_claims",
-    "compile_kernel",
-    "device_info",
-    "hardware_fact",
-    "inspect_assembly",
-    "instruction",
-    "knowledge_map",
-    "occupancy",
-    "operation",
-    "operations",
-    "profile_kernel",
-    "read",
-    "record_lesson",
-    "search",
-    "time_kernel",
-    "verify_kernel",
-]
+from typing import Any
+
+from kbserver.ops.registry import HOMES, Arg, Operation, find_operation, operation, operation_of, operations
+
+__all__ = ["Arg", "Operation", "operation", "operation_of", "operations", *HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name in HOMES:
+        return find_operation(name).run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

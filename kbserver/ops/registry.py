@@ -1,11 +1,12 @@
 """The registry of operations: each is one function with typed arguments and one frozen result, served on every surface.
 
 To add an operation: write a function in `kbserver/ops/`, annotate each argument with `Arg`, return a `Result`, decorate
-it with `@operation`, name its module in `ops/__init__.py`, and give its result a renderer in `kbserver/render/`.
+it with `@operation`, name its command and module in `HOMES`, and give its result a renderer in `kbserver/render/`.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import json
 import typing
@@ -20,11 +21,24 @@ from kbserver.core.model import Result
 
 MAX_DESCRIPTION = 600
 TOOLSETS = ("knowledge", "hardware", "compile", "run", "journal")
-# A model reads the list from the top, and `kb --help` prints it: the way in comes first. Others follow.
-ORDER = (
-    "knowledge_map", "search", "read", "hardware_fact", "instruction", "device_info", "occupancy", "compile_kernel",
-    "inspect_assembly", "verify_kernel", "profile_kernel", "time_kernel", "check_claims", "record_lesson",
-)  # fmt: skip
+# Where each operation lives: name -> (command, module of kbserver.ops), so that one command imports one operation. A
+# model reads the list from the top, and `kb --help` prints it: the way in comes first.
+HOMES: dict[str, tuple[str, str]] = {
+    "knowledge_map": ("map", "knowledge"),
+    "search": ("search", "knowledge"),
+    "read": ("read", "knowledge"),
+    "hardware_fact": ("fact", "facts"),
+    "instruction": ("isa", "isa"),
+    "device_info": ("device", "device"),
+    "occupancy": ("occupancy", "waves"),
+    "compile_kernel": ("compile", "compile"),
+    "inspect_assembly": ("asm", "assembly"),
+    "verify_kernel": ("verify", "verify"),
+    "profile_kernel": ("profile", "profile"),
+    "time_kernel": ("time", "time"),
+    "check_claims": ("check", "claims"),
+    "record_lesson": ("lesson", "lessons"),
+}
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,11 @@ class Operation:
     cannot_tell: Callable[[Any], bool]
     """True when the result says that it cannot be told here (exit status 3)."""
 
+    @property
+    def area(self) -> str:
+        """The module of the operation in `kbserver.ops`, and of its renderer in `kbserver.render`."""
+        return HOMES[self.name][1]
+
     def call(self, arguments: dict[str, Any]) -> Result:
         """Validate `arguments` against the signature and run. Raises UsageError naming the argument."""
         known = {p.name: p for p in self.parameters}
@@ -121,6 +140,8 @@ def operation(
             raise TypeError(f"{name}: toolset must be one of {', '.join(TOOLSETS)}")
         if name in _OPERATIONS:
             raise TypeError(f"operation {name} is registered twice")
+        if HOMES.get(name) != (command, function.__module__.rpartition(".")[2]):
+            raise TypeError(f"operation {name}: HOMES must name its command and module")
         hints = get_type_hints(function, include_extras=True)
         result = hints.pop("return", None)
         if not (isinstance(result, type) and issubclass(result, Result)):
@@ -148,7 +169,19 @@ def operation(
 
 def operations() -> dict[str, Operation]:
     """Return every operation by name, in the order in which a user meets them: ask, look, compile, run, record."""
-    return {name: _OPERATIONS[name] for name in (*ORDER, *_OPERATIONS) if name in _OPERATIONS}
+    return {name: find_operation(name) for name in HOMES}
+
+
+def find_operation(name: str) -> Operation:
+    """Return one operation; only its module is imported."""
+    if name not in _OPERATIONS:
+        importlib.import_module(f"kbserver.ops.{HOMES[name][1]}")
+    return _OPERATIONS[name]
+
+
+def operation_of(command: str) -> Operation | None:
+    """Return the operation behind `kb <command>`, None when there is no such command."""
+    return next((find_operation(name) for name, (known, _) in HOMES.items() if known == command), None)
 
 
 def _parameters(name: str, function: Callable[..., Any], hints: dict[str, Any]) -> typing.Iterator[Parameter]:

@@ -6,10 +6,10 @@ import kbserver.render.compile
 import kbserver.render.device
 import kbserver.render.doctor
 import kbserver.render.facts
-import kbserver.render.instruction
+import kbserver.render.isa
 import kbserver.render.knowledge
 import kbserver.render.lessons
-import kbserver.render.occupancy
 import kbserver.render.profile
 import kbserver.render.time
-import kbserver.render.verify  # noqa: F401
+import kbserver.render.verify
+import kbserver.render.waves  # noqa: F401

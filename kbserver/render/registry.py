@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +22,10 @@ def renders(result_type: type[Result]) -> Callable[[Callable[[Any], Document]], 
     return register
 
 
-def render(result: Result) -> Document:
-    """Return the text form of a result. Raises LookupError when its type has no renderer (a test forbids that)."""
-    import kbserver.render.all  # noqa: F401  (registers every renderer)
+def render(result: Result, area: str | None = None) -> Document:
+    """Return the text form of a result; `area` names the module of its renderer and spares importing the others.
 
+    Raises LookupError when the type has no renderer (a test forbids that).
+    """
+    importlib.import_module(f"kbserver.render.{area or 'all'}")
     return _RENDERERS[type(result)](result)
