@@ -1,9 +1,9 @@
-"""The steps of a division: the branches of the CDNA3 manual's VOP3 table in their order, on exact fractions.
+"""The steps of a division, on exact fractions.
 
-Where the manual's text cannot divide, the rules have what makes whole divisions come out as the quotient rounded once:
-v_div_fmas undoes the whole scale, v_div_scale moves a huge denominator down, and v_div_fixup takes a quotient that is
-no finite number for an overflow. These rules share that reading with the translator; that whole divisions are right is
-shown against exact fractions, in tests/emulator/test_division.py, with neither of them as the judge.
+v_div_scale and v_div_fmas follow rocjitsu, AMD's emulator, whose rules were checked on RDNA GPUs; v_div_fixup follows
+the branches of the CDNA3 manual's VOP3 table, with a quotient that is no finite number taken for an overflow. The
+translator has the same sources; that whole divisions are right is shown in tests/emulator/test_division.py against
+exact fractions, with neither of them as the judge.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kbserver.emulator.oracle.rule import Rule, rule
 
 _SCALE = {32: 64, 64: 128}
 _FAR = {32: 96, 64: 768}
-_TINY = {32: 23, 64: 53}
+_TINY = {32: 24, 64: 53}
+_INVERSE_SUBNORMAL = {32: 253, 64: 2045}
 _VANISHES = {32: -150, 64: -1075}
 
 
@@ -28,11 +29,6 @@ def _field(a: Real, size: int) -> int:
     return to_bits(a, size) >> fraction_bits & (2**exponent_bits - 1)
 
 
-def _is_subnormal(a: Real, size: int) -> bool:
-    bits = to_bits(a, size)
-    return _field(a, size) == 0 and bits % 2 ** (size - 1) != 0
-
-
 def _times(a: Real, power: int) -> Real:
     if isinstance(a, float) and (a == 0 or not math.isfinite(a)):
         return a
@@ -40,23 +36,26 @@ def _times(a: Real, power: int) -> Real:
 
 
 def _scale(size: int) -> Callable[[float, float, float], tuple[Real, bool]]:
+    def steps(is_denominator: bool, denominator: int, numerator: int) -> tuple[int, bool]:
+        """Return (direction of the scale, flag) for two exponent fields."""
+        difference = numerator - denominator
+        if difference >= _FAR[size]:
+            return int(is_denominator), True
+        if denominator == 0:
+            return 1, False
+        tiny = difference <= -_FAR[size]
+        if denominator >= _INVERSE_SUBNORMAL[size]:
+            return (0 if tiny and not is_denominator else -1), tiny
+        if tiny:
+            return int(not is_denominator), True
+        return int(numerator <= _TINY[size]), False
+
     def function(a: float, denominator: float, numerator: float) -> tuple[Real, bool]:
-        up = _times(a, _SCALE[size])
-        if numerator == 0 or denominator == 0:
-            return math.nan, False
-        if _field(numerator, size) - _field(denominator, size) >= _FAR[size]:
-            return (up if a == denominator else a), True
-        if _is_subnormal(denominator, size):
-            return up, False
-        inverse = _is_subnormal(divide(1.0, denominator), size)
-        down = _times(a, -_SCALE[size])
-        if _is_subnormal(divide(numerator, denominator), size):
-            if inverse:
-                return (down if a == denominator else a), True
-            return (up if a == numerator else a), True
-        if inverse:
-            return down, False
-        return (up if _field(numerator, size) <= _TINY[size] else a), False
+        same = to_bits(a, size) == to_bits(denominator, size)
+        direction, flag = steps(same, _field(denominator, size), _field(numerator, size))
+        if denominator == 0 or numerator == 0:
+            return math.nan, flag
+        return _times(a, direction * _SCALE[size]), flag
 
     return function
 

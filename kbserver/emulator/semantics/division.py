@@ -4,20 +4,18 @@ A compiler divides with v_div_scale (moves numerator and denominator to where a 
 underflows), v_rcp, fused multiply-adds, v_div_fmas (the last one, which undoes the scaling) and v_div_fixup (sign and
 special values).
 
-Here the rows depart from the pseudocode of AMD's manuals (CDNA3 and CDNA4 print the same) on purpose. Executed as
-printed, LLVM's sequence for f32 and f64 gives wrong quotients; as below it gives the exact quotient rounded once in all
-7,680 cases of tests/emulator/test_division.py (random bits, both ends of the exponent range, few fraction bits).
-- v_div_scale: a source that no branch scales is returned (the text leaves D unwritten there); "1/S1 is subnormal" is
-  asked in the format of the instruction (the text says f64 for f32, which can never be); where the quotient is
-  subnormal too, the denominator is scaled down (the text scales it up, which overflows).
-- v_div_fmas: undoes 2^64 (2^128 for f64), up when the addend is 2 or more, else down (the text multiplies by 2^32, and
-  2^64, whatever the direction). It rounds once, or quotients in the subnormal range would be rounded twice.
-- v_div_fixup: a quotient that is no finite number counts as an overflow (the text asks for an exponent field of all
-  ones of the denominator, which the branches before have taken).
-Another project's emulator, whose results are compared with an RDNA GPU, has v_div_fmas and the fixup of a NaN quotient
-as here, and differs from both in v_div_scale (a subnormal denominator gives NaN, the flag is set in more cases). None
-was measured on gfx90a, gfx942 or gfx950: the quotient is what IEEE demands and what the sequence is for, while a kernel
-that looks at the result of one step alone sees a model.
+The f32 and f64 rows depart from the pseudocode of AMD's manuals (CDNA3 and CDNA4 print the same) on purpose: executed
+as printed, LLVM's sequence gives wrong quotients. They follow the rules that AMD's own emulator, rocjitsu, states and
+says were checked on gfx1100 and gfx1201 GPUs:
+- v_div_scale decides by exponent fields alone. (The text asks whether 1/S1 and S2/S1 are subnormal, for f32 in the
+  wrong format, leaves D unwritten where no branch scales, and scales a huge denominator up where only down helps.)
+- v_div_fmas undoes 2^64 (2^128 for f64), up when the addend is 2 or more, else down, and rounds once. (The text
+  multiplies by 2^32, and 2^64, whatever the direction.)
+- v_div_fixup takes a quotient that is no finite number for an overflow. (The text asks for an exponent field of all
+  ones of the denominator, which the branches before have taken.)
+With them LLVM's sequences for f32 and f64 give the exact quotient rounded once in all 7,680 cases of
+tests/emulator/test_division.py. gfx90a, gfx942 and gfx950 themselves were not measured: a kernel that looks at the
+result of one step alone sees a model.
 
 v_div_fixup_f16 is as printed; v_div_fixup_legacy_f16 is its form that zeroes the high half.
 """
@@ -42,7 +40,7 @@ class _Format:
     bias: int
     scale: int
     far: int
-    """Exponent difference from which on the quotient is near the largest finite number."""
+    """Exponent difference from which on the quotient comes near the end of the range, above or below."""
     tiny: int
     """Largest exponent field of a numerator that is scaled up for being tiny."""
     vanishes: int
@@ -52,31 +50,27 @@ class _Format:
         field = (x.as_(unsigned(self.bits)) >> self.fraction) & (2 * self.bias + 1)
         return field.to(i32)
 
-    def subnormal(self, x: Value) -> Value:
-        return self.exponent(x).eq(0) & x.ne(0.0)
 
-
-_F32 = _Format(32, 23, 127, 64, 96, 23, -150)
+_F32 = _Format(32, 23, 127, 64, 96, 24, -150)
 _F64 = _Format(64, 52, 1023, 128, 768, 53, -1075)
 
 
 def _scale(form: _Format) -> Row:
     def function(x: Value, denominator: Value, numerator: Value) -> tuple[Value, Value]:
         up, down = (power_of_two(x, _exponent(x, sign * form.scale)) for sign in (1, -1))
-        is_denominator, is_numerator = x.eq(denominator), x.eq(numerator)
-        far = (form.exponent(numerator) - form.exponent(denominator)) >= form.far
-        tiny_inverse = form.subnormal(denominator.like(1.0) / denominator)
-        tiny_quotient = form.subnormal(numerator / denominator)
-        # From the last branch of the manual to the first: an earlier one overrides.
-        result = select(form.exponent(numerator) <= form.tiny, up, x)
-        result = select(tiny_quotient, select(is_numerator, up, x), result)
-        result = select(tiny_inverse, down, result)
-        result = select(tiny_inverse & tiny_quotient, select(is_denominator, down, x), result)
-        result = select(form.subnormal(denominator), up, result)
-        result = select(far, select(is_denominator, up, x), result)
+        is_denominator = x.as_(unsigned(form.bits)).eq(denominator.as_(unsigned(form.bits)))
+        below, above = form.exponent(denominator), form.exponent(numerator)
+        huge_quotient, tiny_quotient = (above - below) >= form.far, (above - below) <= -form.far
+        huge_denominator = below >= 2 * form.bias - 1  # its inverse is subnormal
+        # From the last branch to the first: an earlier one overrides.
+        result = select(above <= form.tiny, up, x)
+        result = select(tiny_quotient, select(is_denominator, x, up), result)
+        result = select(huge_denominator, select(tiny_quotient & ~is_denominator, x, down), result)
+        result = select(below.eq(0), up, result)
+        result = select(huge_quotient, select(is_denominator, up, x), result)
+        flag = huge_quotient | (tiny_quotient & below.ne(0))
         zero = denominator.eq(0.0) | numerator.eq(0.0)
-        flag = far | (tiny_quotient & ~form.subnormal(denominator))
-        return select(zero, x.like(float("nan")), result), flag & ~zero
+        return select(zero, x.like(float("nan")), result), flag
 
     return lane(f"f{form.bits} mask = f{form.bits} f{form.bits} f{form.bits}", function)
 
