@@ -7,7 +7,8 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ class HostCode:
     cached: bool
     object_bytes: int
     _library: Any
+    symbols: Mapping[str, int] = field(default_factory=dict)
+    """Addresses of the other exported names."""
 
 
 @lru_cache(maxsize=1)
@@ -67,11 +70,11 @@ def check_host() -> str:
     return f"{cpu} ({'AVX-512' if '+avx512f' in features else 'AVX2'})"
 
 
-def _machine(llvm: Any, cpu: str, features: str) -> Any:
+def _machine(llvm: Any, cpu: str, features: str, level: int) -> Any:
     # Wide registers halve the instruction count; LLVM prefers 256 bits on some CPUs that have 512.
     wide = features.replace("+prefer-256-bit", "-prefer-256-bit")
     target = llvm.Target.from_default_triple()
-    return target.create_target_machine(cpu=cpu, features=wide, opt=2, jit=True)
+    return target.create_target_machine(cpu=cpu, features=wide, opt=level, jit=True)
 
 
 _lock = threading.Lock()
@@ -85,10 +88,15 @@ def forget_loaded() -> None:
         _loaded.clear()
 
 
-def compile_ir(ir: str, cache: Path | None) -> HostCode:
-    """Return the host code of a module; `cache` is the folder of compiled objects, None to keep none."""
+def compile_ir(ir: str, cache: Path | None, *, quick: bool = False, exports: Sequence[str] = ()) -> HostCode:
+    """Return the host code of a module; `cache` is the folder of compiled objects, None to keep none.
+
+    quick: compile without optimising, for code that runs little. exports: names of the module to find besides its two
+    functions.
+    """
     llvm, cpu, features = _host()
-    key = hashlib.sha256("\0".join((llvm.llvm_version_info.__repr__(), cpu, features, ir)).encode()).hexdigest()
+    words = (llvm.llvm_version_info.__repr__(), cpu, features, ir, *(["quick"] if quick else []))
+    key = hashlib.sha256("\0".join(words).encode()).hexdigest()
     with _lock:
         if key in _loaded:
             return _loaded[key]
@@ -97,10 +105,10 @@ def compile_ir(ir: str, cache: Path | None) -> HostCode:
         image = _read_object(path) if path is not None else None
         cached = image is not None
         if image is None:
-            image = _emit(llvm, ir, cpu, features)
+            image = _emit(llvm, ir, cpu, features, quick)
             if path is not None:
                 write_atomic(path, hashlib.sha256(image).digest() + image)
-        code = _link(llvm, image, key, started, cached)
+        code = _link(llvm, image, key, started, cached, exports)
         _loaded[key] = code
         while len(_loaded) > _LOADED_LIMIT:
             _loaded.popitem(last=False)
@@ -117,10 +125,12 @@ def _read_object(path: Path) -> bytes | None:
     return image if hashlib.sha256(image).digest() == data[:_DIGEST_BYTES] else None
 
 
-def _emit(llvm: Any, ir: str, cpu: str, features: str) -> bytes:
-    machine = _machine(llvm, cpu, features)
+def _emit(llvm: Any, ir: str, cpu: str, features: str, quick: bool) -> bytes:
+    machine = _machine(llvm, cpu, features, 0 if quick else 2)
     module = llvm.parse_assembly(ir)
     module.verify()
+    if quick:
+        return bytes(machine.emit_object(module))
     options = llvm.create_pipeline_tuning_options(speed_level=1)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -130,15 +140,16 @@ def _emit(llvm: Any, ir: str, cpu: str, features: str) -> bytes:
     return bytes(machine.emit_object(module))
 
 
-def _link(llvm: Any, image: bytes, key: str, started: float, cached: bool) -> HostCode:
+def _link(llvm: Any, image: bytes, key: str, started: float, cached: bool, exports: Sequence[str]) -> HostCode:
     jit = llvm.create_lljit_compiler()
     builder = llvm.JITLibraryBuilder()
     builder.add_object_img(image)
     builder.add_current_process()
-    builder.export_symbol("run")
-    builder.export_symbol("kernel")
+    for name in ("run", "kernel", *exports):
+        builder.export_symbol(name)
     library = builder.link(jit, f"kernel_{key[:16]}")
     # Python finds the function by address; ctypes releases the GIL for the time of the call.
     run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64)(library["run"])
     kernel = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4, ctypes.c_int32)(library["kernel"])
-    return HostCode(run, kernel, time.monotonic() - started, cached, len(image), (jit, library))
+    symbols = {name: library[name] for name in exports}
+    return HostCode(run, kernel, time.monotonic() - started, cached, len(image), (jit, library), symbols)

@@ -12,11 +12,13 @@ import numpy as np
 
 from kbserver.core.errors import TimedOut, UsageError
 from kbserver.emulator.arguments import Launch
-from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, OUT_OF_FUEL
+from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, LOST, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
-from kbserver.emulator.entry_state import check_launch, entry_state
+from kbserver.emulator.entry_state import EntryState, check_launch, entry_state
+from kbserver.emulator.ir import LANES
 from kbserver.emulator.jit import HostCode, compile_ir
 from kbserver.emulator.kernel import Kernel
+from kbserver.emulator.linking import lost
 from kbserver.emulator.memory import POISON, Buffer, Memory, aligned_bytes
 from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
 from kbserver.emulator.orders import wave_orders
@@ -67,7 +69,13 @@ class Machine:
         started = time.monotonic()
         self.translated: TranslatedKernel = translate(kernel, observers)
         self.translate_s = time.monotonic() - started
-        self.code: HostCode = compile_ir(self.translated.ir, cache)
+        self.code: HostCode = self._compile(cache)
+
+    def _compile(self, cache: Path | None) -> HostCode:
+        return compile_ir(self.translated.ir, cache)
+
+    def _prepare(self, worker: _Worker) -> None:
+        """Called before a worker runs, for machines that watch its memory."""
 
     def launch(
         self,
@@ -99,14 +107,13 @@ class Machine:
         if wanted.step != 1 or wanted.start < 0 or wanted.stop > total:
             raise UsageError(f"workgroups {wanted} are not within the grid's {total}")
         orders = wave_orders(order, launch.waves, seed)
-        workers = [
-            _Worker(self, launch, start.memory.table(), start.sgprs, orders, poison, fuel)
-            for _ in range(max(1, threads))
-        ]
+        workers = [_Worker(self, launch, start, orders, poison, fuel) for _ in range(max(1, threads))]
         if trace is not None:
             if len(workers) != 1:
                 raise ValueError("accesses are recorded by one thread")
             workers[0].context[CONTEXT["trace"]] = trace.ctypes.data
+        for worker in workers:
+            self._prepare(worker)
         started = time.monotonic()
         _run_all(workers, wanted)
         wall_s = time.monotonic() - started
@@ -129,7 +136,6 @@ class Machine:
         word = {name: int(row[slot]) for name, slot in FINDING.items()}
         instruction = self.kernel.code[word["site"]].instruction
         kind = FINDING_KINDS[word["kind"]]
-        lds = kind.startswith("LDS")
         return Finding(
             kind=kind,
             site=word["site"],
@@ -141,23 +147,30 @@ class Machine:
             wave=word["wave"],
             address=word["address"],
             bytes=word["bytes"],
-            where=f"LDS byte {word['address']}" if lds else memory.describe(word["address"]),
+            where=self._describe(kind, word["address"], memory),
         )
+
+    def _describe(self, kind: str, address: int, memory: Memory) -> str:
+        if kind.startswith("LDS"):
+            return f"LDS byte {address}"
+        if kind.startswith("scratch"):
+            return f"byte {address} of the lane's {self.kernel.private_bytes} bytes of private memory"
+        return memory.describe(address)
 
 
 class _Worker:
     """One host thread's register files, LDS, counters and findings."""
 
     def __init__(
-        self, machine: Machine, launch: Launch, ranges: np.ndarray, sgprs: np.ndarray, orders: np.ndarray,
-        poison: bool, fuel: int,
-    ) -> None:  # fmt: skip
+        self, machine: Machine, launch: Launch, start: EntryState, orders: np.ndarray, poison: bool, fuel: int
+    ) -> None:
         kernel = machine.kernel
         waves = launch.waves
         lds_bytes = kernel.entry.lds_bytes + launch.dynamic_lds_bytes
-        vgpr_bytes = kernel.vgpr_slots * VGPR_BYTES
+        # Private memory follows the vector registers: what fills these with poison fills it too.
+        vgpr_bytes = kernel.vgpr_slots * VGPR_BYTES + -(-kernel.private_bytes * LANES // VGPR_BYTES) * VGPR_BYTES
         self.run = machine.code.run
-        self.name = kernel.name
+        self.kernel = kernel
         self.error: BaseException | None = None
         segments = max(1, len(machine.translated.segments))
         self.counters = aligned_bytes(segments * 16).view(np.uint64).reshape(segments, 2)
@@ -168,16 +181,16 @@ class _Worker:
             "sgprs": aligned_bytes(waves * SGPR_SLOTS * 4),
             "lds": aligned_bytes(max(lds_bytes, 64)),
             "states": aligned_bytes(waves * 4),
-            "initial_sgprs": sgprs,
+            "initial_sgprs": start.sgprs,
             "initial_exec": launch.initial_exec(),
             "initial_v0": launch.initial_v0(),
             "order": orders,
         }
-        self.ranges = ranges
+        self.ranges, self.symbols = start.memory.table(), start.symbols
         _fill(
-            self.context, CONTEXT, ranges=ranges.ctypes.data, range_count=len(ranges),
+            self.context, CONTEXT, ranges=self.ranges.ctypes.data, range_count=len(self.ranges),
             findings=self.findings.ctypes.data, finding_capacity=FINDING_CAPACITY, lds_bytes=lds_bytes,
-            counters=self.counters.ctypes.data,
+            counters=self.counters.ctypes.data, symbols=self.symbols.ctypes.data,
         )  # fmt: skip
         ids = [DISCARD if place is None else place for place in kernel.entry.workgroup_ids]
         self.launch = aligned_bytes(len(LAUNCH) * 8).view(np.uint64)
@@ -195,9 +208,12 @@ class _Worker:
             raise TimedOut(
                 f"wavefront {int(self.context[CONTEXT['wave']])} of workgroup "
                 f"{int(self.context[CONTEXT['workgroup']])} spent its loop budget",
-                where=self.name,
+                where=self.kernel.name,
                 hint="an endless loop, or a budget too small for this kernel",
             )
+        if state == LOST:
+            site, address = (int(self.context[CONTEXT[name]]) for name in ("lost_site", "lost_address"))
+            raise lost(self.kernel.code[site], address)
         if state:
             raise RuntimeError(f"the kernel function left with state {state}")
 
