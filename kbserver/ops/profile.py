@@ -65,26 +65,43 @@ def profile_kernel(
         str | int, Arg("Workgroups whose addresses are recorded: a number, or all.", metavar="N|all")
     ] = DEFAULT_SAMPLE,
     seed: Annotated[int, Arg("Seed of the inputs.")] = 1,
+    from_path: Annotated[
+        str | None,
+        Arg(
+            "Read what AMD's profilers wrote (rocprofv3 CSV or rocpd, rocprof-compute): a file or folder. With a"
+            " kernel, its counters stand beside the emulator's.",
+            flags=("--from",),
+            metavar="PATH",
+        ),
+    ] = None,
     threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
 ) -> ProfileReport:
     """Count what a kernel executes, without a GPU: its machine code runs on this CPU. Exact counts per wavefront under
     the names of the SQ_INSTS_* hardware counters, mix, active lanes, hot loop and source lines; bytes and cache lines
-    of every memory instruction; LDS bank conflicts by a model with its sources. Beside it, published counters where
-    there are some. Use it to see where instructions go, whether accesses coalesce, and what a change did. It says
-    nothing about time, caches or stalls.
+    of every memory instruction; LDS bank conflicts by a model with its sources. Use it to see where instructions go,
+    whether accesses coalesce, and what a change did. It says nothing about time, caches or stalls: for those, from_path
+    reads what rocprofv3 or rocprof-compute measured, per kernel and wavefront, and flags values that cannot be.
     """  # fmt: skip
     started = time.monotonic()
     from kbserver.devices import find_device
     from kbserver.runs.profile import profile
     from kbserver.runs.profile_summary import Summary
+    from kbserver.runs.profiler_import.beside import find_kernel, put_beside
+    from kbserver.runs.profiler_import.read import import_profile
     from kbserver.runs.records import new_run_id, write_run
 
+    if from_path is not None and name is None and path is None:
+        return ProfileReport(imported=import_profile(from_path))
     target, decided_by = resolve_target(arch)
     wanted = read_sample(sample)
     if not 0 <= seed < 2**32:
         raise UsageError("a seed is a number from 0 to 4294967295", where="seed")
     subject = find_subject(name, path, task, variant, target)
     workers = find_threads(threads)
+    entry, imported = subject.variant.entry, None
+    if from_path is not None:
+        imported = import_profile(from_path, (entry, subject.variant.name))
+        find_kernel(imported, entry, subject.variant.name)
     choice = find_device("emulator")
     if device == "auto":
         choice = replace(choice, decided_by="auto: only the emulator counts instructions")
@@ -130,6 +147,8 @@ def profile_kernel(
             total_s=round(time.monotonic() - started, 3),
         ),
     )
+    if imported is not None:
+        report = report.model_copy(update={"imported": put_beside(imported, report, entry)})
     write_run(report.run_id, KIND, report.to_json(), done.built.source_sha256)
     return report
 

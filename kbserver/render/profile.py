@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kbserver.render.document import Document
+from kbserver.render.profiler_import import say_import
 from kbserver.render.registry import renders
 from kbserver.runs.profile_report import LdsSummary, ProfileReport
 
@@ -12,6 +13,8 @@ NOTES_SHOWN = ("evidence:", "assumed:")
 
 @renders(ProfileReport)
 def _(report: ProfileReport) -> Document:
+    if report.imported is not None and not report.run_id:
+        return say_import(Document(), report.imported)
     document = Document().say(_headline(report))
     document.say("per wavefront: " + ", ".join(f"{name} {value:g}" for name, value in report.per_wave.items()))
     lanes = "" if report.active_lanes is None else f"; mean active lanes of VALU {report.active_lanes:.1f} of 64"
@@ -30,6 +33,8 @@ def _(report: ProfileReport) -> Document:
             document.say(f"note: {note}")
     document.say("what each counter takes in, with evidence and assumptions: notes of --json, docs/profile.md")
     document.say(f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}")
+    if report.imported is not None:
+        say_import(document, report.imported)
     t = report.times
     document.say(f"time: {t.total_s:.2f} s: build {t.build_s:.2f}, load {t.load_s:.2f}, counting run {t.count_s:.2f}")
     return document

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import ConfigDict, Field
 
 from kbserver.core.model import Record, Result, SourceRef
+from kbserver.runs.profiler_import.report import ImportedProfile
 
 
 class LdsRule(Record):
@@ -102,10 +103,10 @@ class PublishedCounter(Record):
 class ProfileTimes(Record):
     """Seconds of wall clock by part."""
 
-    build_s: float
-    load_s: float
-    count_s: float
-    total_s: float
+    build_s: float = 0.0
+    load_s: float = 0.0
+    count_s: float = 0.0
+    total_s: float = 0.0
 
 
 class ProfileReport(Result):
@@ -113,35 +114,37 @@ class ProfileReport(Result):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
-    run_id: str
-    kernel: str
-    source: str
-    task: str
-    arch: str
-    decided_by: str
-    device: str
-    device_decided_by: str
-    build_id: str
-    compiler: str
-    shape: str
-    sizes: dict[str, int]
-    grid: list[int]
-    block: list[int]
-    seed: int
-    workgroups: int
-    waves: int
-    sampled_workgroups: int
-    exact_addresses: bool
-    per_wave: dict[str, float]
-    mix: dict[str, float]
-    active_lanes: float | None
-    lds: LdsSummary | None
-    global_: GlobalSummary | None = Field(alias="global")
-    scratch: ScratchSummary | None
-    hot_loop: HotLoop | None
-    hot_lines: list[SourceLine]
-    sites: list[MemorySite]
-    total_sites: int
-    published: list[PublishedCounter]
-    notes: list[str]
-    times: ProfileTimes
+    run_id: str = ""
+    kernel: str = ""
+    source: str = ""
+    task: str = ""
+    arch: str = ""
+    decided_by: str = ""
+    device: str = ""
+    device_decided_by: str = ""
+    build_id: str = ""
+    compiler: str = ""
+    shape: str = ""
+    sizes: dict[str, int] = Field(default_factory=dict)
+    grid: list[int] = Field(default_factory=list)
+    block: list[int] = Field(default_factory=list)
+    seed: int = 0
+    workgroups: int = 0
+    waves: int = 0
+    sampled_workgroups: int = 0
+    exact_addresses: bool = False
+    per_wave: dict[str, float] = Field(default_factory=dict)
+    mix: dict[str, float] = Field(default_factory=dict)
+    active_lanes: float | None = None
+    lds: LdsSummary | None = None
+    global_: GlobalSummary | None = Field(alias="global", default=None)
+    scratch: ScratchSummary | None = None
+    hot_loop: HotLoop | None = None
+    hot_lines: list[SourceLine] = Field(default_factory=list)
+    sites: list[MemorySite] = Field(default_factory=list)
+    total_sites: int = 0
+    published: list[PublishedCounter] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    times: ProfileTimes = ProfileTimes()
+    imported: ImportedProfile | None = None
+    """What a profiler measured, with `--from`; without a kernel it is all that there is."""

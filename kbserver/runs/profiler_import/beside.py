@@ -1,0 +1,103 @@
+"""An imported kernel beside the emulator's counts of the same one, and where the two do not count the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kbserver.core.errors import UsageError
+from kbserver.runs.profile_report import ProfileReport
+from kbserver.runs.profiler_import.report import ComparedCounter, ImportedKernel, ImportedProfile
+
+KIB = 1024
+NO_CACHE = "the emulator counts what wavefronts ask for; a cache answers part of it"
+_REMARKS = {
+    "SQ_LDS_BANK_CONFLICT": "the emulator's is a model of banks and lane groups, docs/profile.md",
+    "SQ_LDS_IDX_ACTIVE": "the emulator's is a model of banks and lane groups, docs/profile.md",
+    "SQ_INSTS_SALU": "another compiler version changes address arithmetic first",
+    "SQ_INSTS_FLAT": "global and scratch instructions count in it up to MI300, not on MI350",
+    "SQ_INSTS_BRANCH": "the emulator counts branches executed, taken or not",
+}
+_LDS_ON_MI200 = "flat instructions count in it on MI200"
+
+
+def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> ImportedProfile:
+    """Return the import with the counters of the kernel `entry` beside the emulator's, per wavefront.
+
+    Raises UsageError when the profile has no such kernel.
+    """
+    kernel = find_kernel(imported, entry, report.kernel)
+    rows = [
+        ComparedCounter(
+            counter=name,
+            imported=round(theirs, 4),
+            emulated=round(ours, 4),
+            difference_percent=round(100 * (ours - theirs) / theirs, 2) if theirs else None,
+            ratio=round(theirs / ours, 4) if ours else None,
+            remark=remark,
+        )
+        for name, theirs, ours, remark in _pairs(kernel, report)
+    ]
+    notes = [*imported.notes, *_mismatches(imported, kernel, report)]
+    return imported.model_copy(update={"compared": rows, "notes": notes})
+
+
+def find_kernel(imported: ImportedProfile, entry: str, name: str) -> ImportedKernel:
+    """Return the kernel of an entry symbol or a variant's name: the whole name, else a part of one only."""
+    for wanted in (entry, name):
+        exact = [one for one in imported.kernels if one.short_name.rsplit("::", 1)[-1] == wanted]
+        found = exact or [one for one in imported.kernels if wanted in one.name]
+        if len(found) == 1 or exact:
+            return found[0]
+    names = ", ".join(one.short_name for one in imported.kernels[:6])
+    raise UsageError(
+        f"the profile has no kernel {entry}", where=imported.source, hint=f"it has: {names or 'no kernel at all'}"
+    )
+
+
+def _pairs(kernel: ImportedKernel, report: ProfileReport) -> Iterator[tuple[str, float, float, str | None]]:
+    """Yield (counter, imported, emulated, remark), both per wavefront."""
+    emulated = {**report.per_wave, **_memory(report)}
+    for counter in kernel.counters:
+        theirs = counter.per_wave
+        if theirs is None and kernel.waves:
+            theirs = counter.median / kernel.waves
+        if counter.name not in emulated or theirs is None:
+            continue
+        remark = _REMARKS.get(counter.name)
+        if counter.name in ("FETCH_SIZE", "WRITE_SIZE"):
+            theirs, remark = theirs * KIB, f"in bytes; {NO_CACHE}"
+        elif counter.name.startswith("TCP_"):
+            remark = f"lines of the wavefronts' requests; {NO_CACHE}"
+        elif counter.name == "SQ_INSTS_LDS" and report.arch == "gfx90a":
+            remark = _LDS_ON_MI200
+        yield counter.name, theirs, emulated[counter.name], remark
+
+
+def _memory(report: ProfileReport) -> dict[str, float]:
+    """Return hardware counter -> what the emulator has for it, of memory."""
+    found: dict[str, float] = {}
+    if report.lds:
+        found["SQ_LDS_BANK_CONFLICT"] = report.lds.conflict_passes
+        found["SQ_LDS_IDX_ACTIVE"] = report.lds.active_passes
+    if report.global_:
+        found["FETCH_SIZE"], found["WRITE_SIZE"] = report.global_.bytes_read, report.global_.bytes_written
+        found["TCP_TOTAL_CACHE_ACCESSES_sum"] = report.global_.lines
+    return found
+
+
+def _mismatches(imported: ImportedProfile, kernel: ImportedKernel, report: ProfileReport) -> Iterator[str]:
+    """Yield what makes the two another launch, or another build."""
+    if kernel.waves is not None and kernel.waves != report.waves:
+        yield (
+            f"the profiled launch had {kernel.waves} wavefronts, this one (shape {report.shape}) {report.waves}: "
+            "another shape; name the shape that was profiled, or compare figures per wavefront with that in mind"
+        )
+    block = 1
+    for size in report.block:
+        block *= size
+    if kernel.workgroup is not None and kernel.workgroup != block:
+        yield f"the profiled workgroup had {kernel.workgroup} work-items, this one {block}: another kernel or variant"
+    arches = {agent.arch for agent in imported.agents if agent.arch}
+    if arches and report.arch not in arches:
+        yield f"profiled on {', '.join(sorted(arches))}, counted for {report.arch}: --arch names the target"
+    yield f"counted in a build by {report.compiler}: the instructions of another compiler's build are others"
