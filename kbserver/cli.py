@@ -80,12 +80,11 @@ def _click_parameter(parameter: Parameter) -> click.Parameter:
     kind, many = _click_kind(parameter)
     arg = parameter.arg
     if arg.positional:
-        many_words = parameter.type is str and parameter.name == "query"
         return click.Argument(
             [parameter.name],
             type=kind,
             required=parameter.required,
-            nargs=-1 if many or many_words else 1,
+            nargs=-1 if many or arg.words else 1,
             metavar=_metavar(parameter),
         )
     flags = list(arg.flags) or [f"--{parameter.name.replace('_', '-')}"]

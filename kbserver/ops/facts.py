@@ -57,7 +57,9 @@ class HardwareFacts(Result):
 
 @operation(name="hardware_fact", command="fact", title="Hardware fact", toolset="hardware")
 def hardware_fact(
-    query: Annotated[str, Arg("a fact id, or what is asked: lds, l2 size, bf16 peak, waves per simd", positional=True)],
+    query: Annotated[
+        str, Arg("a fact id, or what is asked: lds, l2 size, bf16 peak, waves per simd", positional=True, words=True)
+    ],
     arch: Annotated[str | None, Arg("gfx target, generation or product; without it all targets answer")] = None,
     product: Annotated[str | None, Arg("a product, for figures that differ by board: MI355X")] = None,
 ) -> HardwareFacts:

@@ -11,6 +11,7 @@ from kbserver.core.sources import cite
 from kbserver.core.targets import targets
 from kbserver.isa import hand, lookup
 from kbserver.isa.line import Asked, read_question
+from kbserver.isa.matrix_question import read_matrix_question
 from kbserver.isa.semantics import Meaning, meaning_of, semantics
 from kbserver.isa.table import TARGETS, FormRow, Instruction, instructions
 from kbserver.ops.instruction_results import (
@@ -41,7 +42,12 @@ NO_SEMANTICS = "unknown here: the tables say how it is written and encoded, and 
 )
 def instruction(
     mnemonic: Annotated[
-        str, Arg("a mnemonic, one whole instruction, or a __builtin_amdgcn_ name: v_fma_f32", positional=True)
+        str,
+        Arg(
+            "a mnemonic, one whole instruction, a __builtin_amdgcn_ name, or C[5][9] of 16x16x32 bf16",
+            positional=True,
+            words=True,
+        ),
     ],
     arch: Annotated[str | None, Arg("gfx target, generation or product; without it all targets answer")] = None,
     element: Annotated[
@@ -53,8 +59,11 @@ def instruction(
     clang builtins. A whole instruction is assembled to bytes or refused with the reason. A name that does not exist
     (RDNA, PTX, CUDA or invented) is answered with why and what takes its place.
     """
-    asked = read_question(mnemonic)
     target, decided_by = targets().resolve(arch) if arch else (None, "no target named: all are answered")
+    place = read_matrix_question(mnemonic, target) if element is None else None
+    if place:
+        mnemonic, element = place
+    asked = read_question(mnemonic)
     if asked.name.startswith("__builtin_"):
         return _builtin(asked, target, decided_by, element)
     found = lookup.look_up(asked.name, [target] if target else TARGETS)

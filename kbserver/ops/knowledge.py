@@ -151,7 +151,7 @@ def _summary(document: Document) -> str:
 
 @operation(name="search", command="search", title="Search the knowledge base", toolset="knowledge")
 def search(
-    query: Annotated[str, Arg("question or keywords, as an engineer would type them", positional=True)],
+    query: Annotated[str, Arg("question or keywords, as an engineer would type them", positional=True, words=True)],
     arch: Annotated[str | None, Arg("only what holds for this target or product, such as gfx950 or MI300X")] = None,
     kind: Annotated[str | None, Arg("only entries of this kind", choices=KINDS)] = None,
     limit: Annotated[int, Arg("how many hits, 1 to 50", flags=("-n",))] = 5,

@@ -50,6 +50,8 @@ class Arg:
     flags: tuple[str, ...] = ()
     metavar: str | None = None
     choices: tuple[str, ...] = ()
+    words: bool = False
+    """On the command line, a positional of several words needs no quotes."""
     file_argument: str | None = None
     """On the command line, a value that looks like a file goes to this argument instead."""
     stdin_argument: str | None = None

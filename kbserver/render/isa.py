@@ -22,6 +22,10 @@ def _(answer: InstructionAnswer) -> Document:
         document.say(f"assembled for {one.arch}: {said}")
     if answer.assembler:
         document.say(f"assembler: {answer.assembler}")
+    if answer.matrix and answer.matrix.element:
+        # Somebody asked for one place: encodings and hazards would bury it.
+        _say_matrix(document, answer.matrix)
+        return document.say(f"source: {_cited(answer.sources)}")
     for other in answer.alternatives:
         where = "where it is missing" if answer.exists else "instead"
         document.say(f"{where}: {other.name}: {other.why} ({', '.join(other.targets)})")
