@@ -72,6 +72,8 @@ FINDING_KINDS = {
     6: "global atomic out of range",
     7: "LDS atomic out of range",
     8: "scratch access out of range",
+    9: "LDS atomic not aligned",
+    10: "global atomic not aligned",
 }
 KIND_NUMBERS = {name: number for number, name in FINDING_KINDS.items()}
 

@@ -31,7 +31,8 @@ class Effects:
 def effects(d: Decoded, row: Row) -> Effects:
     """Return what this instruction does to registers."""
     if isinstance(row, Special):
-        return Effects(_operands(d, row.reads), _operands(d, row.writes), row.counter)
+        writes, reads = row.places(d) if row.places else (row.writes, row.reads)
+        return Effects(_operands(d, reads), _operands(d, writes), row.counter)
     if isinstance(row, (Scalar, Lane, Packed)):
         results, sources = match(d, row.signature)
         written = [_register(slot.word, operand) for slot, operand in results]

@@ -74,7 +74,8 @@ class Special:
     """An instruction with a translation of its own.
 
     writes and reads are the positions of its operands that it writes and reads; counter is what s_waitcnt waits on
-    before the written registers hold the result (vmcnt, lgkmcnt), for memory instructions.
+    before the written registers hold the result (vmcnt, lgkmcnt), for memory instructions. places: the same (writes,
+    reads) of one instruction, where its form decides.
     """
 
     function: Callable[[Translation, Decoded], None]
@@ -82,6 +83,7 @@ class Special:
     writes: tuple[int, ...] = ()
     reads: tuple[int, ...] = ()
     counter: str | None = None
+    places: Callable[[Decoded], tuple[tuple[int, ...], tuple[int, ...]]] | None = None
 
     def translate(self, t: Translation, d: Decoded) -> None:
         self.function(t, d)

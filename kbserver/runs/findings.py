@@ -23,6 +23,8 @@ _DEVICE_CHECKS = {
     "LDS atomic out of range": "out_of_range",
     "scalar read out of range": "out_of_range",
     "scratch access out of range": "out_of_range",
+    "LDS atomic not aligned": "misaligned_atomic",
+    "global atomic not aligned": "misaligned_atomic",
     "write to an input": "input_modified",
 }
 

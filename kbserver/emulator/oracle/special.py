@@ -8,6 +8,7 @@ from functools import lru_cache
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import M0, VCC, Name, Number, Register
+from kbserver.emulator.oracle import atomics, permutes
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
 from kbserver.emulator.oracle.state import LANES, OutOfRange, Wavefront
@@ -259,6 +260,8 @@ def steps() -> Mapping[str, Step]:
         **dict.fromkeys(("s_waitcnt", "s_nop", "s_setprio", "s_sleep", "v_nop"), _nothing),
         **MATRIX,
         **MIXED,
+        **atomics.STEPS,
+        **permutes.STEPS,
     }
     for dwords, name in ((1, "b32"), (2, "b64")):
         for stride, form in ((1, ""), (64, "st64")):

@@ -11,10 +11,29 @@ from kbserver.emulator.runtime.routine import Routine
 @lru_cache(maxsize=1)
 def routines() -> Mapping[str, Routine]:
     """Return every runtime function by name."""
-    from kbserver.emulator.runtime import bounds, global_memory, grid, lds, scalar_memory
+    from kbserver.emulator.runtime import (
+        atomic_operations,
+        atomics,
+        bounds,
+        global_memory,
+        grid,
+        lds,
+        permutes,
+        scalar_memory,
+    )
 
+    modules = (
+        atomic_operations,
+        atomics,
+        bounds,
+        global_memory,
+        grid,
+        lds,
+        permutes,
+        scalar_memory,
+    )
     table: dict[str, Routine] = {}
-    for module in (bounds, global_memory, grid, lds, scalar_memory):
+    for module in modules:
         table.update(module.ROUTINES)
     return table
 

@@ -12,6 +12,7 @@ from kbserver.emulator.rows import Row, merged
 def table() -> Mapping[str, Row]:
     """Return the rows of all families by base mnemonic (without _e32, _e64, _sdwa, _dpp)."""
     from kbserver.emulator.semantics import (
+        atomics,
         convert,
         crosslane,
         division,
@@ -22,6 +23,7 @@ def table() -> Mapping[str, Row]:
         lds,
         mfma,
         mixed,
+        permutes,
         salu,
         scalar_memory,
         valu_float,
@@ -32,9 +34,26 @@ def table() -> Mapping[str, Row]:
     )
 
     families = (
-        convert, crosslane, division, dot, flow, fp8, global_memory, lds, mfma, mixed, salu,
-        scalar_memory, valu_float, valu_integer, vop3p, vopc, waits,
-    )  # fmt: skip
+        atomics,
+        convert,
+        crosslane,
+        division,
+        dot,
+        flow,
+        fp8,
+        global_memory,
+        lds,
+        mfma,
+        mixed,
+        permutes,
+        salu,
+        scalar_memory,
+        valu_float,
+        valu_integer,
+        vop3p,
+        vopc,
+        waits,
+    )
     return merged(*(family.ROWS for family in families))
 
 
