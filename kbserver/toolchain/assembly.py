@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -20,12 +20,15 @@ _LABEL = re.compile(r'^\s*(?:"((?:[^"\\]|\\.)+)"|([A-Za-z_.$@?][\w.$@?]*)):(?!:)
 _DUMP_LABEL = re.compile(r"^(?:([0-9a-fA-F]{8,16})\s+)?<([^>]+)>:\s*$")
 _DUMP_ADDRESS = re.compile(r"^\s*([0-9A-Fa-f]{8,16}):")
 _DUMP_TARGET = re.compile(r"<([^>+]+)(?:\+0x([0-9a-fA-F]+))?>\s*$")
+_DUMP_LOCATION = re.compile(r"^;\s+(\S.*):(\d+)(?: \(discriminator \d+\))?$")
+_JUMP = re.compile(r"s_branch|s_cbranch_\w+|s_call_b64")
 _MNEMONIC = re.compile(r"^([a-z][a-z0-9_]*)(?:\s+(.*))?$")
 _FILE = re.compile(r'^\.file\s+(\d+)\s+"((?:[^"\\]|\\.)*)"(?:\s+"((?:[^"\\]|\\.)*)")?')
 _LOC = re.compile(r"^\.loc\s+(\d+)\s+(\d+)(?:\s+(\d+))?")
 _TYPE = re.compile(r'^\.type\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,\s*[@%]function')
 _SIZE = re.compile(r'^\.size\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,')
 _SET = re.compile(r'^\.(?:set|equ)\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,\s*(.+)$')
+_TARGET = re.compile(r'gfx\w[^"\s]*')
 _NOTE = re.compile(r"^;\s*([A-Za-z][\w:/ \[\]]*?)\s*[:=]\s*(\S.*)$")
 
 
@@ -139,6 +142,7 @@ class _Open:
     labels: dict[str, int] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     last_line: int = 0
+    dumped: bool = False
 
 
 class _Parser:
@@ -210,6 +214,11 @@ class _Parser:
             self.inline = True
         elif body.startswith("#ASMEND"):
             self.inline = False
+        elif self.current is not None and self.current.dumped:
+            # `llvm-objdump -l` prints `; file:line` before the instructions of that line.
+            if place := _DUMP_LOCATION.match(text):
+                line = int(place[2])
+                self.source = Location(place[1].removeprefix("./"), line, 0) if line else None
         elif self.current is None and self.last is not None:
             # The block of figures follows the function that it describes.
             note = _NOTE.match(text)
@@ -220,6 +229,7 @@ class _Parser:
         if starts or name in self.declared:
             self.current = self.functions.setdefault(name, _Open(name, number))
             self.last = self.current
+            self.current.dumped = starts
             self.source = None
         if self.current is not None:
             self.current.labels[name] = len(self.current.instructions)
@@ -273,7 +283,8 @@ class _Parser:
         self.descriptor = None
 
     def _on_target(self, text: str) -> None:
-        self.target = text.split(None, 1)[1].strip().strip('"').rsplit("--", 1)[-1] if " " in text else None
+        found = _TARGET.search(text)
+        self.target = found[0] if found else None
 
     def _on_metadata(self, text: str) -> None:
         self.yaml_lines = []
@@ -315,6 +326,8 @@ class _Parser:
         return result
 
     def _close(self, opened: _Open, metadata: dict[str, dict[str, Any]]) -> Function:
+        if opened.dumped:
+            _name_targets(opened)
         descriptor = self.descriptors.get(opened.name)
         entry = metadata.get(opened.name)
         return Function(
@@ -342,6 +355,24 @@ _DIRECTIVES = {
     ".amdgcn_target": _Parser._on_target,
     ".amdgpu_metadata": _Parser._on_metadata,
 }
+
+
+def _name_targets(opened: _Open) -> None:
+    """Give the jumps of a disassembled function, which count dwords from the next instruction, a label to go to."""
+    code = opened.instructions
+    at = {instruction.address: place for place, instruction in enumerate(code)}
+    for place, jump in enumerate(code):
+        distance = jump.operands[-1] if jump.operands else ""
+        if jump.address is None or not _JUMP.fullmatch(jump.mnemonic) or not distance.isdecimal():
+            continue
+        address = jump.address + 4 + 4 * ((int(distance) + 0x8000 & 0xFFFF) - 0x8000)
+        label = f"{opened.name}+{address - code[0].address:#x}"  # type: ignore[operator]
+        if address in at:
+            opened.labels.setdefault(label, at[address])
+        elif jump.target:
+            label = jump.target.strip("<>")
+        operands = (*jump.operands[:-1], label)
+        code[place] = replace(jump, operands=operands, text=f"{jump.mnemonic} {', '.join(operands)}")
 
 
 def _without_comment(line: str) -> tuple[str, str]:

@@ -40,6 +40,7 @@ _BASE_FLAGS = (
 _CRASH_MARKS = ("PLEASE submit a bug report", "PLEASE ATTACH THE FOLLOWING FILES", "Stack dump:", "LLVM ERROR:")
 _MEMORY_MARKS = ("out of memory", "Allocation failed", "std::bad_alloc", "Cannot allocate memory")
 _SIGXFSZ = 25
+_FILE_DIRECTIVE = re.compile(r"(?m)^\s*\.file\s+\d")
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Build:
     diagnostics: Diagnostics
     assembly_text: str
     created: str
+    image: bytes | None = None
+    """The code object that was given, of a build that was not compiled here."""
 
 
 def build(
@@ -107,6 +110,7 @@ def load_build(build_id: str) -> Build:
         diagnostics=Diagnostics(shown, noted["total"], noted["errors"], noted["warnings"]),
         assembly_text=assembly,
         created=record["created"],
+        image=cache.load_object(record["build_id"]) if record.get("linked") else None,
     )
 
 
@@ -130,21 +134,14 @@ def _make(
 ) -> Build:
     folder = cache.new_folder(build_id)
     try:
-        run = _Run(folder, snapshot, arch, compiler, limits)
+        run = CompilerRun(folder, snapshot, arch, compiler, limits)
         run.write_sources()
         diagnostics = run.compile(words)
         run.assemble()
-        record: dict[str, Any] = {
-            "arch": arch,
+        record = new_record(snapshot, arch, words, diagnostics) | {
             "compiler": {"kind": compiler.kind, "version": compiler.version, "identity": compiler.identity},
             "isolation": run.isolation,
             "compile_s": round(run.wall_s, 4),
-            "source": snapshot.main,
-            "source_sha256": hashlib.sha256(snapshot.files[snapshot.main]).hexdigest(),
-            "files": sorted(snapshot.files),
-            "flags": list(words),
-            "diagnostics": asdict(diagnostics),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
         (folder / "include").unlink(missing_ok=True)
         assembly = (folder / cache.ASSEMBLY).read_text(encoding="utf-8", errors="replace")
@@ -169,7 +166,20 @@ def _make(
     )
 
 
-class _Run:
+def new_record(snapshot: Snapshot, arch: str, words: Sequence[str], diagnostics: Diagnostics) -> dict[str, Any]:
+    """Return what the record of a build says, but for its compiler."""
+    return {
+        "arch": arch,
+        "source": snapshot.main,
+        "source_sha256": hashlib.sha256(snapshot.files[snapshot.main]).hexdigest(),
+        "files": sorted(snapshot.files),
+        "flags": list(words),
+        "diagnostics": asdict(diagnostics),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+class CompilerRun:
     """The two compiler runs of one build in its private folder: `src/` is the current folder of both."""
 
     def __init__(self, folder: Path, snapshot: Snapshot, arch: str, compiler: Compiler, limits: Limits) -> None:
@@ -214,12 +224,35 @@ class _Run:
         """Without isolation, refuse what copies a file into the output; a word search is no wall, and the result says
         `isolation: none`."""
         joined = b" ".join(data.replace(b"\\\r\n", b"").replace(b"\\\n", b"") for data in self.snapshot.files.values())
-        if not sandbox.landlock_abi() and re.search(rb"\bembed\b|incbin", joined):
+        if not sandbox.landlock_abi() and re.search(rb"\bembed\b|incbin|\.include", joined):
             raise CompileFailed(
                 "#embed and .incbin are refused where the compiler cannot be isolated",
                 where=self.snapshot.main,
                 hint="Linux 5.13 or newer with Landlock isolates it",
             )
+
+    def expand_assembly(self) -> None:
+        """Write kernel.s from a source that is assembly text: macros expanded, defaults written out, line by line.
+
+        Raises CompileFailed with the assembler's messages.
+        """
+        self._refuse_embedding()
+        argv = [
+            *self.compiler.argv, "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", self.arch, "-filetype", "asm",
+            "-debug-info-kind=constructor", "-dwarf-version=5", "-o", f"../{cache.ASSEMBLY}", self.snapshot.main,
+        ]  # fmt: skip
+        done = self._run(argv)
+        assembly = self.folder / cache.ASSEMBLY
+        if done.returncode or not assembly.is_file():
+            raise self._failed(self._diagnostics(done), f"the assembler for {self.arch} rejected the text")
+        text = assembly.read_text(encoding="utf-8", errors="replace")
+        text = "".join(line for line in text.splitlines(True) if not line.startswith("\t.no_dead_strip\t"))
+        if not _FILE_DIRECTIVE.search(text):
+            # The line tables are the assembler's: it numbers its source 0, does not print the name, and closes the
+            # text with debug sections that it would not accept itself.
+            text = text.split("\n\t.section\t.debug_", 1)[0]
+            text = f'\t.file 0 "." "{self.snapshot.main}"\n{text}\n'
+        assembly.write_text(text, encoding="utf-8")
 
     def assemble(self) -> None:
         """Write kernel.o. Raises CompileFailed naming the source line of an instruction that the target lacks."""

@@ -113,5 +113,10 @@ def load(build_id: str) -> tuple[dict[str, Any], str]:
     return record, (current_roots().builds / plain / ASSEMBLY).read_text(encoding="utf-8", errors="replace")
 
 
+def load_object(build_id: str) -> bytes:
+    """Return the object file of a build that is whole."""
+    return (current_roots().builds / build_id / OBJECT).read_bytes()
+
+
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -28,6 +28,7 @@ KINDS = ("rocm", "system", "ziglang")
 INSTALL_HINT = "pip install 'kbserver[compile]' (clang with the AMDGPU target, no root needed), or install ROCm"
 
 _PROBE_LIMITS = Limits(wall_s=20, output_bytes=1 << 20)
+_SYSTEM_ROOTS = tuple(map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/null")))
 _SYSTEM_NAMES = ("clang-23", "clang-22", "clang-21", "clang-20", "clang")
 
 
@@ -149,12 +150,13 @@ def _candidates() -> Iterator[Candidate]:
 
 
 def _rocm() -> Candidate:
-    for clang in _rocm_clangs():
+    for clang in rocm_clangs():
         return _probe("rocm", clang, (str(clang),))
     return Candidate("rocm", None, None, False, "no ROCm under /opt/rocm*, ROCM_PATH or beside hipcc")
 
 
-def _rocm_clangs() -> Iterator[Path]:
+def rocm_clangs() -> Iterator[Path]:
+    """Yield the clang of every ROCm of this machine; the other LLVM tools are beside it."""
     roots = [Path(os.environ[key]) for key in ("ROCM_PATH", "HIP_PATH") if os.environ.get(key)]
     hipcc = shutil.which("hipcc")
     if hipcc:
@@ -271,9 +273,14 @@ def _read_roots(kind: str, path: Path) -> tuple[Path, ...]:
     own = path.resolve().parent
     if kind == "ziglang":
         return (own,)  # statically linked: it needs nothing else of the system
-    system = tuple(map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/dev/null")))
     root = own.parent
     if kind == "rocm":
         rocm = root.parent.parent if root.parent.name == "lib" else root.parent
-        return (*system, root, rocm, Path("/usr/include"))
-    return (*system, own / path.resolve().name, root / "lib")
+        return (*_SYSTEM_ROOTS, root, rocm, Path("/usr/include"))
+    return program_roots(path)
+
+
+def program_roots(path: Path) -> tuple[Path, ...]:
+    """Return what a dynamically linked program must read to run: itself, its libraries, the system's."""
+    real = path.resolve()
+    return (*_SYSTEM_ROOTS, real, real.parent.parent / "lib")

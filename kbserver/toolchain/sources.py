@@ -20,6 +20,9 @@ MAX_SOURCE_BYTES = 4 << 20
 MAX_HEADERS = 200
 SOURCE_SUFFIXES = (".hip", ".cpp", ".cc", ".cxx", ".cu", ".c", ".h", ".hpp", ".hxx", ".cuh", ".inc", ".ipp", ".inl")
 TEXT_NAME = "source.hip"
+ASSEMBLY_SUFFIXES = (".s", ".asm", ".amdgcn")
+OBJECT_SUFFIXES = (".co", ".hsaco", ".o", ".elf", ".hipfb", ".fatbin")
+MAX_OBJECT_BYTES = 32 << 20
 
 _QUOTED_INCLUDE = re.compile(rb'(?m)^[ \t]*#[ \t]*include[ \t]*"([^"\n\r]{1,300})"')
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,199}")
@@ -46,20 +49,36 @@ def from_text(text: str) -> Snapshot:
     return _checked(Snapshot(TEXT_NAME, {TEXT_NAME: text.encode("utf-8")}), "source")
 
 
+def read_ready(path: Path) -> Snapshot:
+    """Return a file of assembly text or machine code as it is. Raises UsageError when it cannot be read."""
+    where = str(path)
+    data = _read(_resolved(path), where, MAX_OBJECT_BYTES)
+    if not data:
+        raise UsageError("the file is empty", where=where)
+    main = path.name if _PLAIN_NAME.fullmatch(path.name) else f"given{path.suffix.lower()}"
+    return Snapshot(main, {main: data})
+
+
+def _resolved(path: Path) -> Path:
+    """Return the real path of a file that exists. Raises UsageError."""
+    try:
+        real = path.resolve(strict=True)
+    except FileNotFoundError:
+        raise UsageError("no such file", where=str(path), hint=_near(path)) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise UsageError(f"cannot read the source: {error}", where=str(path)) from None
+    if real.is_dir():
+        raise UsageError("this is a folder, not a kernel source", where=str(path), hint="name a .hip file")
+    return real
+
+
 def from_file(path: Path) -> Snapshot:
     """Return the snapshot of a source file and of the quoted includes inside its folder.
 
     Raises UsageError when it is missing, not a regular file, too large, empty, binary, or not named like a source.
     """
     where = str(path)
-    try:
-        real = path.resolve(strict=True)
-    except FileNotFoundError:
-        raise UsageError("no such file", where=where, hint=_near(path)) from None
-    except (OSError, RuntimeError, ValueError) as error:
-        raise UsageError(f"cannot read the source: {error}", where=where) from None
-    if real.is_dir():
-        raise UsageError("this is a folder, not a kernel source", where=where, hint="name a .hip file")
+    real = _resolved(path)
     for name in (path.name, real.name):
         if not name.lower().endswith(SOURCE_SUFFIXES):
             raise UsageError(
@@ -82,18 +101,18 @@ def _near(path: Path) -> str:
     return f"near: {', '.join(near)}" if near else "check the path"
 
 
-def _read(path: Path, where: str) -> bytes:
+def _read(path: Path, where: str, limit: int = MAX_SOURCE_BYTES) -> bytes:
     """Read a regular file of bounded size; a pipe or device would block or never end."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(fd, "rb") as handle:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise UsageError("this is not a regular file", where=where)
-            data = handle.read(MAX_SOURCE_BYTES + 1)
+            data = handle.read(limit + 1)
     except OSError as error:
         raise UsageError(f"cannot read the source: {error.strerror}", where=where) from None
-    if len(data) > MAX_SOURCE_BYTES:
-        raise UsageError(f"the source is larger than {MAX_SOURCE_BYTES >> 20} MiB", where=where)
+    if len(data) > limit:
+        raise UsageError(f"the source is larger than {limit >> 20} MiB", where=where)
     return data
 
 

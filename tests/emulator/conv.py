@@ -65,12 +65,17 @@ def expected() -> tuple[np.ndarray, np.ndarray]:
     return total, magnitude
 
 
-@lru_cache(maxsize=16)
-def machine(name: str, arch: str) -> Machine:
+def compiled_text(name: str, arch: str) -> str:
+    """Return the assembly text of a kernel with the tiny problem's sizes."""
     sizes = (f"-DKB_DEPTH={D}", f"-DKB_HEIGHT={H}", f"-DKB_WIDTH={W}", "-gline-tables-only")
     compiled = compile_hip(ROOT / "kernels" / f"{name}.hip", arch, sizes)
     assert compiled.status == 0, compiled.diagnostics
-    return Machine(load_kernel(parse_assembly(compiled.text)))
+    return compiled.text
+
+
+@lru_cache(maxsize=16)
+def machine(name: str, arch: str) -> Machine:
+    return Machine(load_kernel(parse_assembly(compiled_text(name, arch))))
 
 
 def prepare(name: str) -> tuple[Memory, list[object], tuple[int, int, int], tuple[int, int, int], bool]:

@@ -29,7 +29,7 @@ def empty_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     for name in ("KB_COMPILER", "ROCM_PATH", "HIP_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setattr(compilers, "_rocm_clangs", lambda: iter(()))
+    monkeypatch.setattr(compilers, "rocm_clangs", lambda: iter(()))
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     return tmp_path
 
@@ -50,7 +50,7 @@ def test_a_system_clang_is_taken_with_its_version(empty_machine: Path) -> None:
 def test_rocm_comes_before_a_system_clang(empty_machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rocm = fake(empty_machine / "rocm" / "llvm" / "bin" / "clang++", "AMD clang version 20.0.0git")
     fake(empty_machine / "bin" / "clang-22", "clang version 22.1.0")
-    monkeypatch.setattr(compilers, "_rocm_clangs", lambda: iter([rocm]))
+    monkeypatch.setattr(compilers, "rocm_clangs", lambda: iter([rocm]))
     assert find_compiler().kind == "rocm"
     assert find_compiler("system").kind == "system"
     assert find_compiler(str(empty_machine / "bin" / "clang-22")).kind == "system"
