@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import struct
 
+from kbserver.emulator.context import CONTEXT, load_slot
 from kbserver.emulator.ir import LANES, Emitter, Value, absolute
-from kbserver.emulator.operands import Name, Number, Operand, Register
+from kbserver.emulator.operands import Name, Number, Operand, Register, SymbolPart
 from kbserver.emulator.registers import Registers
 from kbserver.emulator.types import Type, floating, u16, u32, u64, unsigned
 
@@ -46,6 +47,8 @@ def read_scalar(registers: Registers, operand: Operand, type_: Type) -> Value:
         raise BadOperand("a scalar operand has no modifiers")
     if isinstance(value, Number):
         return _constant(registers.emitter, value, type_)
+    if isinstance(value, SymbolPart):
+        return _symbol_part(registers.emitter, value).as_(type_)
     if isinstance(value, Name) or value.file != "s":
         raise BadOperand(f"{value} is no scalar operand")
     return _sgpr_bits(registers, value, type_).as_(type_)
@@ -56,6 +59,18 @@ def _constant(emitter: Emitter, number: Number, type_: Type, lanes: int = 1) -> 
     if not type_.is_float:
         return Value(emitter, bits.ref, type_, lanes)
     return bits.as_(type_)
+
+
+def _symbol_part(emitter: Emitter, part: SymbolPart) -> Value:
+    """Return one dword of a variable's address, or of the address of its entry in the table."""
+    table = load_slot(emitter, "%ctx", CONTEXT, "symbols")
+    address = table + 8 * part.slot
+    if not part.entry:
+        entry = emitter.name("p")
+        emitter.line(f"{entry} = inttoptr {address.typed} to ptr")
+        address = emitter.load(entry, u64)
+    moved = address + part.delta
+    return (moved >> 32 if part.high else moved).to(u32)
 
 
 def _sgpr_bits(registers: Registers, register: Register, type_: Type) -> Value:
@@ -75,6 +90,8 @@ def read_lanes(registers: Registers, operand: Operand, type_: Type, *, high: boo
     value = operand.value
     if isinstance(value, Number):
         return _constant(registers.emitter, value, type_, LANES)
+    if isinstance(value, SymbolPart):
+        return _symbol_part(registers.emitter, value).as_(type_).splat(LANES)
     if isinstance(value, Name):
         raise BadOperand(f"{value} is no operand of the vector unit that the emulator knows")
     if value.file == "s":

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from kbserver.core.errors import UsageError
+from kbserver.emulator.context import PRIVATE_APERTURE, SHARED_APERTURE
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.kernel import Kernel
 from kbserver.emulator.memory import Buffer
@@ -51,6 +52,14 @@ class Launch:
         return np.frombuffer(packed, np.uint8)
 
 
+def queue_descriptor() -> np.ndarray:
+    """Return the queue that queue_ptr points at: the upper dwords of the apertures at bytes 64 and 68 of amd_queue_t,
+    which code for older code objects reads; no field of it works."""
+    queue = np.zeros(64, np.uint32)
+    queue[16], queue[17] = SHARED_APERTURE, PRIVATE_APERTURE
+    return queue
+
+
 def _hidden(launch: Launch) -> dict[str, int]:
     """Return the values of the hidden arguments (code object v5) that a kernel may read."""
     values = {
@@ -66,6 +75,7 @@ def _hidden(launch: Launch) -> dict[str, int]:
         values[f"hidden_remainder_{axis}"] = 0
         values[f"hidden_global_offset_{axis}"] = 0
     values["hidden_dynamic_lds_size"] = launch.dynamic_lds_bytes
+    values["hidden_shared_base"], values["hidden_private_base"] = SHARED_APERTURE, PRIVATE_APERTURE
     return values
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kbserver.emulator.decode import Decoded, unsupported
+from kbserver.emulator.linking import Entries, targets
 from kbserver.emulator.rows import Flow, Row
 
 
@@ -22,8 +23,10 @@ class Block:
         return f"at{self.start}"
 
 
-def find_blocks(code: Sequence[Decoded], rows: Sequence[Row], labels: Mapping[str, int]) -> list[Block]:
-    """Return the reachable blocks in program order.
+def find_blocks(
+    code: Sequence[Decoded], rows: Sequence[Row], labels: Mapping[str, int], entries: Entries
+) -> list[Block]:
+    """Return the reachable blocks in program order; `entries` are where a computed jump may go.
 
     Raises UnsupportedInstruction for a jump to a label that the kernel lacks or past its end.
     """
@@ -39,8 +42,9 @@ def find_blocks(code: Sequence[Decoded], rows: Sequence[Row], labels: Mapping[st
             raise unsupported(code[-1].instruction, "the code runs past the end of the kernel")
         ends[start] = position + 1
         row = rows[position]
-        following = _successors(code[position], row, labels)
-        if isinstance(row, Flow) and row.kind == "barrier":
+        assert isinstance(row, Flow)
+        following = targets(code[position], labels, entries, row.kind)
+        if row.kind == "barrier":
             resumes.add(position + 1)
         for target in following:
             if target >= len(code):
@@ -49,19 +53,6 @@ def find_blocks(code: Sequence[Decoded], rows: Sequence[Row], labels: Mapping[st
                 starts.add(target)
                 work.append(target)
     return _cut(ends, starts, resumes)
-
-
-def _successors(d: Decoded, row: Row, labels: Mapping[str, int]) -> list[int]:
-    assert isinstance(row, Flow)
-    result = []
-    if row.kind in ("jump", "branch"):
-        label = d.word(0)
-        if label not in labels:
-            raise unsupported(d.instruction, f"there is no label {label} in this kernel")
-        result.append(labels[label])
-    if row.kind in ("branch", "barrier"):
-        result.append(d.index + 1)
-    return result
 
 
 def _cut(ends: Mapping[int, int], starts: set[int], resumes: set[int]) -> list[Block]:

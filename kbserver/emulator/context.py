@@ -24,6 +24,9 @@ CONTEXT = _slots(
     "counters",  # address of the counters, two words a segment
     "workgroup",  # linear number of the running workgroup
     "wave",  # number of the running wavefront in its workgroup
+    "symbols",  # address of the table of symbols: one address a slot
+    "lost_site",  # the instruction whose computed target is no entry of the program, and that target
+    "lost_address",
     "trace",  # address of the table of recorded accesses, when the kernel was translated with a recorder
 )
 RANGE = _slots(
@@ -61,7 +64,11 @@ LAUNCH = _slots(
 ORDER_ROUNDS = 16
 
 # How a wavefront left the kernel function: a state >= 0 is where to resume after a barrier.
-ENDED, OUT_OF_FUEL, TRAPPED = -1, -2, -3
+ENDED, OUT_OF_FUEL, TRAPPED, LOST = -1, -2, -3, -4
+
+# Upper dwords of flat addresses that mean LDS and private memory; the lower dword is the address there. These are the
+# values of the Linux driver (kfd_flat_memory.c: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).
+SHARED_APERTURE, PRIVATE_APERTURE = 0x10000, 0x20000
 
 FINDING_KINDS = {
     1: "global read out of range",

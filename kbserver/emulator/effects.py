@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.matching import match
 from kbserver.emulator.operands import EXEC, SCC, VCC, Register
-from kbserver.emulator.rows import Row, Scalar, Special
+from kbserver.emulator.rows import Flow, Row, Scalar, Special
 from kbserver.emulator.vector_rows import Lane, Packed
 
 _IMPLICIT = {"scc": Register("s", SCC), "vcc": Register("s", VCC, 2), "exec": Register("s", EXEC, 2)}
@@ -38,6 +38,8 @@ def effects(d: Decoded, row: Row) -> Effects:
         written = [_register(slot.word, operand) for slot, operand in results]
         read = [written[0] if slot.word == "dst" else _register(slot.word, operand) for slot, operand in sources]
         return Effects(tuple(r for r in read if r), tuple(r for r in written if r))
+    if isinstance(row, Flow):
+        return Effects(_operands(d, row.reads), _operands(d, row.writes))
     return Effects((), ())
 
 

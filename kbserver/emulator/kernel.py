@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from kbserver.core.errors import UnknownName, UnsupportedInstruction, UsageError
-from kbserver.emulator.decode import Decoded, decode, unsupported
+from kbserver.emulator.decode import Decoded, unsupported
+from kbserver.emulator.linking import Entries, Symbol, link
 from kbserver.emulator.operands import AGPR_BASE
 from kbserver.emulator.rows import Row
 from kbserver.emulator.semantics import find_row
@@ -17,6 +18,10 @@ from kbserver.toolchain.assembly import Function, Program
 TARGETS = ("gfx90a", "gfx942", "gfx950")
 # LDS of a workgroup: fact:gfx90a.lds.bytes_per_workgroup and its like.
 LDS_LIMIT_BYTES = {"gfx90a": 64 << 10, "gfx942": 64 << 10, "gfx950": 160 << 10}
+
+DYNAMIC_STACK_BYTES = 4096
+"""Private memory of a lane beyond the descriptor's, for kernels whose metadata says that the stack has no known size.
+The HIP runtime lets the program choose (hipDeviceSetLimit); a kernel that needs more gets a finding."""
 
 # User SGPRs in the order in which the hardware fills them (LLVM AMDGPU usage, "Initial Kernel Execution State").
 _USER_SGPRS = (
@@ -43,6 +48,9 @@ class Entry:
     lds_bytes: int
     kernarg_bytes: int
     private_bytes: int
+    """Private memory of one lane as the descriptor gives it."""
+    dynamic_stack: bool = False
+    """True when the kernel may need more, by calls whose depth or target the compiler does not know."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +68,17 @@ class Kernel:
     vgpr_slots: int
     """Registers of the unified file that the emulator holds for a wavefront."""
     max_workgroup: int
+    addresses: tuple[int, ...] = ()
+    """What s_getpc_b64 tells of each instruction, and of the end."""
+    entries: Entries = field(default_factory=Entries)
+    symbols: tuple[Symbol, ...] = ()
+    """What the table of symbols holds."""
+
+    @property
+    def private_bytes(self) -> int:
+        """Return the bytes of private memory that a lane has."""
+        size = self.entry.private_bytes + (DYNAMIC_STACK_BYTES if self.entry.dynamic_stack else 0)
+        return -(-size // 4) * 4
 
 
 def load_kernel(program: Program, name: str | None = None, arch: str | None = None) -> Kernel:
@@ -72,20 +91,24 @@ def load_kernel(program: Program, name: str | None = None, arch: str | None = No
     target = arch or (program.target or "").split(":")[0]
     if target not in TARGETS:
         raise UsageError(f"the emulator executes {', '.join(TARGETS)}, not {target or 'an unnamed target'}", where=name)
-    code = tuple(decode(index, instruction) for index, instruction in enumerate(function.instructions))
-    rows = tuple(_row(d) for d in code)
-    if not code:
+    if not function.instructions:
         raise UsageError("the kernel has no instructions", where=function.name)
+    linked = link(program, function)
+    code = linked.code
+    rows = tuple(_row(d) for d in code)
     return Kernel(
         name=function.name,
         arch=target,
         code=code,
         rows=rows,
-        labels=function.labels,
+        labels=linked.labels,
         entry=read_entry(function),
         arguments=tuple(MappingProxyType(dict(a)) for a in _arguments(function)),
         vgpr_slots=_vgpr_slots(code),
         max_workgroup=int(function.metadata.get("max_flat_workgroup_size", 1024)),
+        addresses=linked.addresses,
+        entries=linked.entries,
+        symbols=linked.symbols,
     )
 
 
@@ -156,4 +179,5 @@ def read_entry(function: Function) -> Entry:
         lds_bytes=number("group_segment_fixed_size"),
         kernarg_bytes=number("kernarg_size"),
         private_bytes=number("private_segment_fixed_size"),
+        dynamic_stack=bool(number("uses_dynamic_stack")),
     )

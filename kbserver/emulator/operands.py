@@ -15,6 +15,8 @@ VCC, M0, EXEC = 106, 124, 126
 # Past the numbers that an operand can name, the scalar file keeps SCC, the wavefront's 64-bit loop budget, and a dword
 # that takes workgroup ids which the kernel did not ask for.
 SCC, FUEL, DISCARD = 128, 132, 134
+# The apertures, which a kernel reads as 64-bit operands: src_shared_base and its like.
+SHARED_BASE, SHARED_LIMIT, PRIVATE_BASE, PRIVATE_LIMIT = 136, 138, 140, 142
 SGPR_SLOTS = 144
 
 _SCALAR_NAMES = {
@@ -24,6 +26,8 @@ _SCALAR_NAMES = {
     "m0": (M0, 1),
     "exec": (EXEC, 2), "exec_lo": (EXEC, 1), "exec_hi": (EXEC + 1, 1),
     "src_scc": (SCC, 1), "scc": (SCC, 1),
+    "src_shared_base": (SHARED_BASE, 2), "src_shared_limit": (SHARED_LIMIT, 2),
+    "src_private_base": (PRIVATE_BASE, 2), "src_private_limit": (PRIVATE_LIMIT, 2),
 }  # fmt: skip
 TTMP_BASE = 108
 
@@ -63,7 +67,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A word that is no register: a label, `off`, `src_shared_base`, `hwreg(...)`."""
+    """A word that is no register: a label, `off`, `hwreg(...)`."""
 
     text: str
 
@@ -72,10 +76,27 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class SymbolPart:
+    """One dword of a variable's address, as a relocation leaves it to the launch, which places the variable.
+
+    slot: its number in the launch's table of symbols. entry: the address of that table's entry is meant, not of the
+    variable. delta: what is added before the low or the high dword is taken.
+    """
+
+    slot: int
+    entry: bool
+    delta: int
+    high: bool
+
+    def __str__(self) -> str:
+        return f"{'high' if self.high else 'low'} dword of symbol {self.slot}"
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """One operand. Input modifiers apply in this order: sign extension or absolute value, then negation."""
 
-    value: Register | Number | Name
+    value: Register | Number | Name | SymbolPart
     negate: bool = False
     absolute: bool = False
     sign_extend: bool = False

@@ -94,12 +94,15 @@ class Flow:
     """An instruction that ends a basic block.
 
     kind: `jump` goes to its label, `branch` goes there or falls through, `end` leaves the kernel, `barrier` leaves and
-    comes back at the next instruction.
+    comes back at the next instruction, `computed` and `call` go to an address in registers, a call to a function.
+    writes and reads as for `Special`.
     """
 
     kind: str
     function: Callable[[Translation, Decoded], None]
     modifiers: frozenset[str] = frozenset()
+    writes: tuple[int, ...] = ()
+    reads: tuple[int, ...] = ()
 
     def translate(self, t: Translation, d: Decoded) -> None:
         self.function(t, d)

@@ -6,7 +6,8 @@ load at once, so a missing wait changes no result; this check follows all paths 
 How loads complete (CDNA 3 and CDNA 4 ISA reference, chapter on data dependency resolution): vector memory operations
 count in vmcnt and return in order; LDS operations count in lgkmcnt and return in order; scalar loads count in lgkmcnt
 and return in any order, so while one is under way only lgkmcnt(0) proves anything that counts there. Otherwise
-`vmcnt(n)` and `lgkmcnt(n)` prove every operation with at least n younger ones.
+`vmcnt(n)` and `lgkmcnt(n)` prove every operation with at least n younger ones. Flat operations count in both, because
+LDS or the vector memory may serve them, in no order with either: they are done when both counters were 0.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from kbserver.emulator.blocks import Block, find_blocks
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.effects import Effects, effects
 from kbserver.emulator.kernel import Kernel
+from kbserver.emulator.linking import targets
 from kbserver.emulator.operands import Register
 from kbserver.emulator.rows import Flow
 
@@ -53,12 +55,13 @@ class MissingWait:
 class _Load:
     """A load that may be under way. younger: the fewest operations issued after it, over all paths.
 
+    counters: the counters that have yet to prove it, two for a flat load.
     crossed: a direct load into LDS that was under way at a barrier, so that other wavefronts may read too early;
     arrived: it has been waited for since, which tells this wavefront only.
     """
 
     site: int
-    counter: str
+    counters: frozenset[str]
     younger: int = 0
     ordered: bool = True
     crossed: bool = False
@@ -74,7 +77,7 @@ def missing_waits(kernel: Kernel) -> list[MissingWait]:
     A direct load into LDS that stands in one loop with the read is left out: a pipeline over two buffers has the same
     form, and only addresses could tell them apart.
     """
-    blocks = {block.start: block for block in find_blocks(kernel.code, kernel.rows, kernel.labels)}
+    blocks = {block.start: block for block in find_blocks(kernel.code, kernel.rows, kernel.labels, kernel.entries)}
     ways = {start: _successors(kernel, block) for start, block in blocks.items()}
     done = [effects(d, row) for d, row in zip(kernel.code, kernel.rows, strict=True)]
     loops = _Loops(blocks, ways)
@@ -107,12 +110,12 @@ def _uses(d: Decoded, effect: Effects, state: _State, loops: _Loops) -> Iterator
             load = state.get(key)
             if load is not None and load.site != d.index:
                 del state[key]
-                yield MissingWait(d.index, load.site, load.counter, str(register))
+                yield MissingWait(d.index, load.site, _named(load.counters), str(register))
     if d.name.startswith("ds_read"):
         for key, load in list(state.items()):
             if key[0] == _LDS and not loops.together(load.site, d.index):
                 del state[key]
-                yield MissingWait(d.index, load.site, load.counter, "LDS")
+                yield MissingWait(d.index, load.site, _named(load.counters), "LDS")
 
 
 def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
@@ -128,10 +131,11 @@ def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
             elif key[0] == _LDS:
                 state[key] = replace(load, crossed=True)
     elif effect.counter is not None:
+        raised = frozenset(effect.counter.split(" and "))
         for key, load in state.items():
-            if load.counter == effect.counter and not load.arrived:
+            if load.counters & raised and not load.arrived:
                 state[key] = replace(load, younger=min(load.younger + 1, MOST_YOUNGER))
-        load = _Load(index, effect.counter, ordered=d.name not in UNORDERED)
+        load = _Load(index, raised, ordered=d.name not in UNORDERED and len(raised) == 1)
         if d.name in LDS_DIRECT:
             state[_LDS, index] = load
         for register in effect.writes:
@@ -139,12 +143,14 @@ def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
 
 
 def _wait(state: _State, counter: str, left: int) -> None:
-    counted = {key: load for key, load in state.items() if load.counter == counter and not load.arrived}
+    counted = {key: load for key, load in state.items() if counter in load.counters and not load.arrived}
     ordered = all(load.ordered for load in counted.values())
     for key, load in counted.items():
         if left and not (ordered and load.younger >= left):
             continue
-        if load.crossed:
+        if load.counters != {counter}:
+            state[key] = replace(load, counters=load.counters - {counter})
+        elif load.crossed:
             state[key] = replace(load, arrived=True)
         else:
             del state[key]
@@ -172,7 +178,16 @@ def _join(into: _State, state: _State) -> bool:
 
 def _worse(one: _Load, other: _Load) -> _Load:
     first, second = sorted((one, other), key=lambda load: (load.arrived, load.younger, load.ordered, load.site))
-    return replace(first, crossed=first.crossed or second.crossed, ordered=first.ordered and second.ordered)
+    return replace(
+        first,
+        counters=first.counters | second.counters,
+        crossed=first.crossed or second.crossed,
+        ordered=first.ordered and second.ordered,
+    )
+
+
+def _named(counters: frozenset[str]) -> str:
+    return " and ".join(sorted(counters, reverse=True))
 
 
 def _keys(register: Register) -> list[tuple[str, int]]:
@@ -183,8 +198,7 @@ def _successors(kernel: Kernel, block: Block) -> list[int]:
     d, row = kernel.code[block.end - 1], kernel.rows[block.end - 1]
     if not isinstance(row, Flow):
         return [block.end]
-    label = [kernel.labels[d.word(0)]] if row.kind in ("jump", "branch") else []
-    return label + ([block.end] if row.kind in ("branch", "barrier") else [])
+    return targets(d, kernel.labels, kernel.entries, row.kind)
 
 
 class _Loops:

@@ -15,22 +15,26 @@ def routines() -> Mapping[str, Routine]:
         atomic_operations,
         atomics,
         bounds,
+        flat,
         global_memory,
         grid,
         lds,
         permutes,
         scalar_memory,
+        scratch,
     )
 
     modules = (
         atomic_operations,
         atomics,
         bounds,
+        flat,
         global_memory,
         grid,
         lds,
         permutes,
         scalar_memory,
+        scratch,
     )
     table: dict[str, Routine] = {}
     for module in modules:

@@ -13,6 +13,7 @@ def table() -> Mapping[str, Row]:
     """Return the rows of all families by base mnemonic (without _e32, _e64, _sdwa, _dpp)."""
     from kbserver.emulator.semantics import (
         atomics,
+        calls,
         convert,
         crosslane,
         division,
@@ -20,10 +21,12 @@ def table() -> Mapping[str, Row]:
         flow,
         fp8,
         global_memory,
+        gpr_index,
         lds,
         mfma,
         mixed,
         permutes,
+        private_memory,
         salu,
         scalar_memory,
         valu_float,
@@ -35,6 +38,7 @@ def table() -> Mapping[str, Row]:
 
     families = (
         atomics,
+        calls,
         convert,
         crosslane,
         division,
@@ -42,10 +46,12 @@ def table() -> Mapping[str, Row]:
         flow,
         fp8,
         global_memory,
+        gpr_index,
         lds,
         mfma,
         mixed,
         permutes,
+        private_memory,
         salu,
         scalar_memory,
         valu_float,
