@@ -11,7 +11,10 @@ from tests.emulator.test_packed_rows import _cases, _line
 from tests.toolchain.clang import assembles, needs_clang
 
 # Written for another operand file, or with a literal that the tests give as a register.
-_OTHER_OPERANDS = {"v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32", "v_fmaak_f32", "v_fmamk_f32"}
+_OTHER_OPERANDS = {
+    *("v_accvgpr_read_b32", "v_accvgpr_write_b32", "v_accvgpr_mov_b32"),
+    *("v_fmaak_f32", "v_fmamk_f32", "v_madak_f32", "v_madmk_f32"),
+}
 
 
 def _lines() -> list[str]:

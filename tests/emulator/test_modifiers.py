@@ -90,6 +90,9 @@ def test_sixteen_bit_results_zero_the_high_half_except_where_gfx9_keeps_it() -> 
     assert result("v_add_u16_e32 v0, v1, v1", v1=lanes(3))[0] == 6
     assert result("v_fma_f16 v0, 1.0, 1.0, 0")[0] == 0xAAAA3C00
     assert result("v_mad_u16 v0, v1, v1, v1", v1=lanes(3))[0] == 0xAAAA000C
+    assert result("v_max3_f16 v0, v1, v1, v1", v1=lanes(0x3C00))[0] == 0xAAAA3C00
+    assert result("v_med3_i16 v0, v1, v1, v1", v1=lanes(3))[0] == 0xAAAA0003
+    assert result("v_fma_legacy_f16 v0, v1, v1, v1", v1=lanes(0x3C00))[0] == 0x4000
     assert result("v_div_fixup_f16 v0, v1, v1, v1", v1=lanes(0x3C00))[0] == 0xAAAA3C00
     assert result("v_div_fixup_legacy_f16 v0, v1, v1, v1", v1=lanes(0x3C00))[0] == 0x3C00
 

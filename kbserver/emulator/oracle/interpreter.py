@@ -19,7 +19,13 @@ from kbserver.emulator.oracle.values import Unreadable, constant, register_bits,
 
 _IMPLICIT = ("dst", "scc", "exec", "vcc")
 # gfx9: these 16-bit results leave the register's high half alone (LLVM, zeroesHigh16BitsOfDest).
-_KEEP_HIGH_HALF = frozenset({"v_fma_f16", "v_mac_f16", "v_mad_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16"})
+_KEEP_HIGH_HALF = frozenset(
+    {
+        *("v_fma_f16", "v_mac_f16", "v_mad_f16", "v_mad_u16", "v_mad_i16", "v_div_fixup_f16"),
+        *("v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32"),
+        *(f"v_{name}3_{word}" for name in ("min", "max", "med") for word in ("f16", "i16", "u16")),
+    }
+)
 
 
 def run_workgroup(kernel: Kernel, waves: Sequence[Wavefront], *, limit: int = 1_000_000) -> None:

@@ -58,7 +58,7 @@ def decode(word: str, bits: int) -> Number:
     """Return the number that bits mean as this type."""
     if word in ("mask", "scc", "vcc"):
         return bool(bits)
-    if word[0] == "f":
+    if word[0] == "f" and not word.endswith("x2"):
         return from_bits(bits, width(word))
     if word[0] == "i" or word == "k":
         size = width(word)

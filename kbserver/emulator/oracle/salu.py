@@ -87,6 +87,10 @@ def _quads(value: int, size: int) -> int:
     return sum(0xF << place for place in range(0, size, 4) if value >> place & 0xF)
 
 
+def _quad_bits(value: int, size: int) -> int:
+    return sum(1 << place // 4 for place in range(0, size, 4) if value >> place & 0xF)
+
+
 def _reverse(value: int, size: int) -> int:
     return int(format(value, f"0{size}b")[::-1], 2)
 
@@ -148,6 +152,11 @@ RULES: dict[str, Rule] = {
     "s_brev_b64": rule("b64 = b64", lambda a: _reverse(a, 64)),
     "s_bitset0_b32": rule("b32 = dst u32", lambda d, n: d - (d & 2 ** (n % 32))),
     "s_bitset1_b32": rule("b32 = dst u32", lambda d, n: d - (d & 2 ** (n % 32)) + 2 ** (n % 32)),
+    "s_bitset0_b64": rule("b64 = dst u32", lambda d, n: d - (d & 2 ** (n % 64))),
+    "s_bitset1_b64": rule("b64 = dst u32", lambda d, n: d - (d & 2 ** (n % 64)) + 2 ** (n % 64)),
+    "s_quadmask_b32": _scc("b32 scc = b32", lambda a: _quad_bits(a, 32)),
+    "s_quadmask_b64": _scc("b64 scc = b64", lambda a: _quad_bits(a, 64)),
+    "s_bitreplicate_b64_b32": rule("b64 = b32", lambda a: int("".join(2 * bit for bit in format(a, "032b")), 2)),
     "s_bcnt0_i32_b32": _scc("i32 scc = b32", lambda a: 32 - bin(a).count("1")),
     "s_bcnt1_i32_b32": _scc("i32 scc = b32", lambda a: bin(a).count("1")),
     "s_bcnt0_i32_b64": _scc("i32 scc = b64", lambda a: 64 - bin(a).count("1")),

@@ -9,6 +9,7 @@ from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import M0, VCC, Name, Number, Register
 from kbserver.emulator.oracle import atomics, permutes
+from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
 from kbserver.emulator.oracle.state import LANES, OutOfRange, Wavefront
@@ -245,6 +246,7 @@ def steps() -> Mapping[str, Step]:
         "v_readlane_b32": _read_lane,
         "v_writelane_b32": _write_lane,
         "v_pk_mov_b32": _move_pair,
+        "v_mqsad_u32_u8": sliding_dwords,
         "global_load_lds_dword": _global_to_lds,
         "global_load_short_d16": _global_load_half(False),
         "global_load_short_d16_hi": _global_load_half(True),

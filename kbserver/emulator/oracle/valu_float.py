@@ -38,6 +38,11 @@ def _median(a: float, b: float, c: float) -> float:
     return maximum(minimum(a, b), minimum(maximum(a, b), c))
 
 
+def _or_nan(pick: Callable[[float, float], float]) -> Callable[[float, float, float], float]:
+    """IEEE 754-2019 minimum and maximum: a NaN source gives NaN."""
+    return lambda a, b, c: math.nan if any(map(math.isnan, (a, b, c))) else pick(pick(a, b), c)
+
+
 def _integral(function: Callable[[Fraction], int]) -> Callable[[float], float]:
     """A rounding to an integer keeps NaN, infinities and the sign of zero."""
 
@@ -139,6 +144,10 @@ RULES: dict[str, Rule] = {
     "v_mad_f32": rule("f32 = f32 f32 f32", _unfused(32)),
     "v_mac_f16": rule("f16 = f16 f16 dst", _unfused(16)),
     "v_mad_f16": rule("f16 = f16 f16 f16", _unfused(16)),
+    "v_madak_f32": rule("f32 = f32 f32 f32", _unfused(32)),
+    "v_madmk_f32": rule("f32 = f32 f32 f32", _unfused(32)),
+    "v_mad_legacy_f16": rule("f16 = f16 f16 f16", _unfused(16)),
+    "v_fma_legacy_f16": rule("f16 = f16 f16 f16", fused),
     "v_fmaak_f32": rule("f32 = f32 f32 f32", fused),
     "v_fmamk_f32": rule("f32 = f32 f32 f32", fused),
     **_each("min", _ALL, 2, minimum),
@@ -146,6 +155,11 @@ RULES: dict[str, Rule] = {
     "v_min3_f32": rule("f32 = f32 f32 f32", lambda a, b, c: minimum(minimum(a, b), c)),
     "v_max3_f32": rule("f32 = f32 f32 f32", lambda a, b, c: maximum(maximum(a, b), c)),
     "v_med3_f32": rule("f32 = f32 f32 f32", _median),
+    "v_min3_f16": rule("f16 = f16 f16 f16", lambda a, b, c: minimum(minimum(a, b), c)),
+    "v_max3_f16": rule("f16 = f16 f16 f16", lambda a, b, c: maximum(maximum(a, b), c)),
+    "v_med3_f16": rule("f16 = f16 f16 f16", _median),
+    "v_minimum3_f32": rule("f32 = f32 f32 f32", _or_nan(minimum)),
+    "v_maximum3_f32": rule("f32 = f32 f32 f32", _or_nan(maximum)),
     **_each("floor", _ALL, 1, _integral(math.floor)),
     **_each("ceil", _ALL, 1, _integral(math.ceil)),
     **_each("trunc", _ALL, 1, _integral(math.trunc)),

@@ -179,6 +179,11 @@ RULES: dict[str, Rule] = {
     "v_mad_i16": rule("i16 = i16 i16 i16", lambda a, b, c: a * b + c),
     "v_mad_legacy_u16": rule("u16 = u16 u16 u16", lambda a, b, c: a * b + c),
     "v_mad_legacy_i16": rule("i16 = i16 i16 i16", lambda a, b, c: a * b + c),
+    **{
+        f"v_{name}3_{t}": rule(f"{t} = {t} {t} {t}", function)
+        for name, function in (("min", min), ("max", max), ("med", _median))
+        for t in ("u16", "i16")
+    },
     "v_lshlrev_b16": rule("b16 = u16 b16", lambda n, a: a * 2 ** (n % 16)),
     "v_lshrrev_b16": rule("b16 = u16 b16", lambda n, a: a // 2 ** (n % 16)),
     "v_ashrrev_i16": rule("i16 = u16 i16", lambda n, a: a // 2 ** (n % 16)),

@@ -117,6 +117,23 @@ def _pack(low_high: tuple[bool, bool]) -> Callable[[Value, Value], Value]:
     return function
 
 
+def _any_of_quads(x: Value) -> Value:
+    """s_quadmask: bit i of the result is set when a bit of quad i is."""
+    result = x.like(0)
+    for quad in range(x.type.bits // 4):
+        result = result | (((x >> (4 * quad)) & 0xF).ne(0).to(x.type) << quad)
+    return result
+
+
+def _doubled_bits(x: Value) -> Value:
+    """s_bitreplicate: spread the bits to the even places, then double each."""
+    wide = x.to(u64)
+    for shift, mask in ((16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F),
+                        (2, 0x3333333333333333), (1, 0x5555555555555555)):  # fmt: skip
+        wide = (wide | (wide << shift)) & mask
+    return wide * 3
+
+
 def _whole_quads(x: Value) -> Value:
     """s_wqm: all four bits of every quad that has one set."""
     ones = 0x1111111111111111 & ((1 << x.type.bits) - 1)
@@ -224,6 +241,11 @@ ROWS: dict[str, Row] = {
     "s_brev_b64": scalar("b64 = b64", lambda x: call("bitreverse", x)),
     "s_bitset0_b32": scalar("b32 = dst u32", lambda old, n: old & ~(n.like(1) << (n & 31))),
     "s_bitset1_b32": scalar("b32 = dst u32", lambda old, n: old | (n.like(1) << (n & 31))),
+    "s_bitset0_b64": scalar("b64 = dst u32", lambda old, n: old & ~(old.like(1) << (n & 63))),
+    "s_bitset1_b64": scalar("b64 = dst u32", lambda old, n: old | (old.like(1) << (n & 63))),
+    "s_quadmask_b32": scalar("b32 scc = b32", _nonzero(_any_of_quads)),
+    "s_quadmask_b64": scalar("b64 scc = b64", _nonzero(_any_of_quads)),
+    "s_bitreplicate_b64_b32": scalar("b64 = b32", _doubled_bits),
     # Counting
     "s_bcnt0_i32_b32": scalar("i32 scc = b32", _nonzero(lambda x: popcount(~x).as_(i32))),
     "s_bcnt1_i32_b32": scalar("i32 scc = b32", _nonzero(lambda x: popcount(x).as_(i32))),

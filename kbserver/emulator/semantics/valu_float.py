@@ -54,6 +54,11 @@ def _mul_legacy(x: Value, y: Value) -> Value:
     return select(x.eq(0.0) | y.eq(0.0), x.like(0.0), x * y)
 
 
+def _ieee_extreme(name: str) -> Callable[[Value, Value, Value], Value]:
+    """v_minimum3, v_maximum3: IEEE 754-2019, where a NaN source gives NaN and -0 is less than +0."""
+    return lambda x, y, z: call(name, call(name, x, y), z)
+
+
 def _fraction(x: Value) -> Value:
     """x - floor(x), always below 1."""
     below_one = {16: 0x3BFF, 32: 0x3F7FFFFF, 64: 0x3FEFFFFFFFFFFFFF}[x.type.bits]
@@ -142,6 +147,10 @@ ROWS: dict[str, Row] = {
     "v_mad_f32": lane("f32 = f32 f32 f32", lambda x, y, z: x * y + z),
     "v_mac_f16": lane("f16 = f16 f16 dst", lambda x, y, z: x * y + z, keeps_high_half=True),
     "v_mad_f16": lane("f16 = f16 f16 f16", lambda x, y, z: x * y + z, keeps_high_half=True),
+    "v_madak_f32": lane("f32 = f32 f32 f32", lambda x, y, z: x * y + z),  # gfx90a
+    "v_madmk_f32": lane("f32 = f32 f32 f32", lambda x, y, z: x * y + z),  # gfx90a
+    "v_mad_legacy_f16": lane("f16 = f16 f16 f16", lambda x, y, z: x * y + z),
+    "v_fma_legacy_f16": lane("f16 = f16 f16 f16", fma),
     "v_fmaak_f32": lane("f32 = f32 f32 f32", fma),
     "v_fmamk_f32": lane("f32 = f32 f32 f32", fma),
     # Minimum, maximum, median
@@ -150,6 +159,12 @@ ROWS: dict[str, Row] = {
     "v_min3_f32": lane("f32 = f32 f32 f32", lambda x, y, z: minimum(minimum(x, y), z)),
     "v_max3_f32": lane("f32 = f32 f32 f32", lambda x, y, z: maximum(maximum(x, y), z)),
     "v_med3_f32": lane("f32 = f32 f32 f32", _med3),
+    # VOP3 with op_sel: the half that is not written stays.
+    "v_min3_f16": lane("f16 = f16 f16 f16", lambda x, y, z: minimum(minimum(x, y), z), keeps_high_half=True),
+    "v_max3_f16": lane("f16 = f16 f16 f16", lambda x, y, z: maximum(maximum(x, y), z), keeps_high_half=True),
+    "v_med3_f16": lane("f16 = f16 f16 f16", _med3, keeps_high_half=True),
+    "v_minimum3_f32": lane("f32 = f32 f32 f32", _ieee_extreme("minimum")),  # gfx950
+    "v_maximum3_f32": lane("f32 = f32 f32 f32", _ieee_extreme("maximum")),  # gfx950
     # Rounding
     **_unary(_ALL, "floor", _intrinsic("floor")),
     **_unary(_ALL, "ceil", _intrinsic("ceil")),

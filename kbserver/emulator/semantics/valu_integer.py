@@ -298,6 +298,15 @@ ROWS: dict[str, Row] = {
     "v_min_i16": lane("i16 = i16 i16", _min),
     "v_max_u16": lane("u16 = u16 u16", _max),
     "v_max_i16": lane("i16 = i16 i16", _max),
+    **{
+        f"v_{name}3_{t}": lane(f"{t} = {t} {t} {t}", function, keeps_high_half=True)
+        for name, function in (
+            ("min", lambda x, y, z: _min(_min(x, y), z)),
+            ("max", lambda x, y, z: _max(_max(x, y), z)),
+            ("med", _med3),
+        )
+        for t in ("u16", "i16")
+    },
     "v_lshlrev_b16": lane("u16 = u16 u16", lambda n, x: _shift_left(x, n)),
     "v_lshrrev_b16": lane("u16 = u16 u16", lambda n, x: _shift_right(x, n)),
     "v_ashrrev_i16": lane("i16 = u16 i16", lambda n, x: _shift_right(x, n)),

@@ -11,8 +11,8 @@ from kbserver.emulator.operands import Operand, Register
 from kbserver.emulator.rows import Row, Special
 from kbserver.emulator.semantics.valu_float import maximum, minimum
 from kbserver.emulator.translate import Translation
-from kbserver.emulator.types import u32
-from kbserver.emulator.vector_rows import packed
+from kbserver.emulator.types import f16, u16, u32
+from kbserver.emulator.vector_rows import lane, packed
 
 
 def _saturating(operation: str) -> Callable[[Value, Value], Value]:
@@ -49,6 +49,19 @@ def _dword(t: Translation, operand: Operand, high: bool) -> Value:
     return read_lanes(t.registers, Operand(Register(register.file, register.index + int(high))), u32)
 
 
+def _accumulate(x: Value, y: Value, old: Value) -> Value:
+    """v_pk_fmac_f16 is VOP2: plain halves of dwords, without op_sel."""
+    halves = []
+    for shift in (0, 16):
+        a, b, c = ((value >> shift).to(u16).as_(f16) for value in (x, y, old))
+        halves.append(fma(a, b, c).as_(u16).to(u32))
+    return halves[0] | (halves[1] << 16)
+
+
+def _ieee_extreme(name: str) -> Callable[[Value, Value, Value], Value]:
+    return lambda x, y, z: call(name, call(name, x, y), z)
+
+
 ROWS: dict[str, Row] = {
     "v_pk_mov_b32": Special(_move_pair, frozenset({"op_sel", "op_sel_hi"}), writes=(0,), reads=(1, 2)),
     "v_pk_fma_f32": packed("f32 = f32 f32 f32", fma),
@@ -57,6 +70,9 @@ ROWS: dict[str, Row] = {
     "v_pk_fma_f16": packed("f16 = f16 f16 f16", fma),
     "v_pk_mul_f16": packed("f16 = f16 f16", lambda x, y: x * y),
     "v_pk_add_f16": packed("f16 = f16 f16", lambda x, y: x + y),
+    "v_pk_fmac_f16": lane("u32 = u32 u32 dst", _accumulate),
+    "v_pk_minimum3_f16": packed("f16 = f16 f16 f16", _ieee_extreme("minimum")),  # gfx950
+    "v_pk_maximum3_f16": packed("f16 = f16 f16 f16", _ieee_extreme("maximum")),  # gfx950
     "v_pk_min_f16": packed("f16 = f16 f16", minimum),
     "v_pk_max_f16": packed("f16 = f16 f16", maximum),
     "v_pk_add_u16": packed("u16 = u16 u16", lambda x, y: x + y, saturating=_saturating("add")),
