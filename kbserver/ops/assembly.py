@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import UnknownName, UsageError
@@ -61,7 +62,10 @@ def inspect_assembly(
         ),
     ] = None,
     build: Annotated[str | None, Arg("A build id that compile_kernel gave.")] = None,
-    path: Annotated[str | None, Arg("A kernel source file, compiled first.")] = None,
+    path: Annotated[
+        str | None,
+        Arg("A kernel source, compiled first; assembly text (.s); or a code object (.co, .hsaco), disassembled."),
+    ] = None,
     arch: Annotated[
         str | None, Arg("Target of a kernel given by name or path (default gfx950).", flags=("--arch", "-a"))
     ] = None,
@@ -79,6 +83,7 @@ def inspect_assembly(
     are cut: total says how many fit, next_start where to go on.
     """  # fmt: skip
     from kbserver.toolchain.assembly import parse_assembly
+    from kbserver.toolchain.ready import KIND as GIVEN
 
     if start < 1 or limit < 1:
         raise UsageError("start and limit count from 1", where="start" if start < 1 else "limit")
@@ -86,9 +91,9 @@ def inspect_assembly(
     program = parse_assembly(built.assembly_text)
     functions = _functions(program, kernel)
     wanted = _matcher(grep)
-    fitting = [
-        line for function in functions for line in _lines(function, source_line, built.source) if wanted(line.text)
-    ]
+    # The line tables of code that was given name the files of somebody else's build.
+    main = None if built.compiler_kind == GIVEN else built.source
+    fitting = [line for function in functions for line in _lines(function, source_line, main) if wanted(line.text)]
     shown = fitting[start - 1 : start - 1 + min(limit, MAX_LINES)]
     after = start + len(shown)
     return AssemblyListing(
@@ -110,6 +115,7 @@ def _find(name: str | None, build: str | None, path: str | None, arch: str | Non
     from kbserver.ops.compile import build_origin, find_origin, resolve_target
     from kbserver.toolchain.build import load_build
     from kbserver.toolchain.cache import BUILD_ID
+    from kbserver.toolchain.ready import is_ready
 
     if sum(value is not None for value in (name, build, path)) != 1:
         raise UsageError(
@@ -118,6 +124,8 @@ def _find(name: str | None, build: str | None, path: str | None, arch: str | Non
     plain = (name or "").strip()
     if build is None and (plain.startswith("build:") or BUILD_ID.fullmatch(plain)):
         build = plain
+    if path is not None and is_ready(path):
+        return find_ready(path, arch)
     if build is None:
         target, decided_by = resolve_target(arch)
         return build_origin(find_origin(name=name, path=path, source=None), target), decided_by
@@ -131,6 +139,16 @@ def _find(name: str | None, build: str | None, path: str | None, arch: str | Non
     return built, "the build"
 
 
+def find_ready(path: str, arch: str | None) -> tuple[Build, str]:
+    """Return (the build of a file of ready code, how its target was decided)."""
+    from kbserver.ops.compile import resolve_target
+    from kbserver.toolchain.ready import build_ready, open_ready
+
+    asked, decided_by = resolve_target(arch)
+    snapshot, target = open_ready(Path(path).expanduser(), asked if arch is not None else None)
+    return build_ready(snapshot, target or asked), "the file" if target and arch is None else decided_by
+
+
 def _functions(program: Program, kernel: str | None) -> list[Function]:
     if kernel is None:
         return list(program.functions.values())
@@ -139,8 +157,11 @@ def _functions(program: Program, kernel: str | None) -> list[Function]:
     return [program.functions[kernel]]
 
 
-def _lines(function: Function, source_line: int | None, main: str) -> Iterator[AssemblyLine]:
-    """Yield the instructions of a function, each with the block label in force."""
+def _lines(function: Function, source_line: int | None, main: str | None) -> Iterator[AssemblyLine]:
+    """Yield the instructions of a function, each with the block label in force; `main`: the file that lines count in.
+
+    Without `main`, a line number means that line of any file.
+    """
     starts: dict[int, str] = {}
     for label, index in function.labels.items():
         if not label.startswith(_DEBUG_LABELS):
@@ -149,7 +170,7 @@ def _lines(function: Function, source_line: int | None, main: str) -> Iterator[A
     for index, instruction in enumerate(function.instructions):
         label = starts.get(index, label)
         place = instruction.source
-        if source_line is not None and (place is None or place.line != source_line or place.file != main):
+        if source_line is not None and (place is None or place.line != source_line or main not in (None, place.file)):
             continue
         yield AssemblyLine(
             n=instruction.line,
