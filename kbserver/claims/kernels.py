@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from kbserver.claims.sentences import Sentence
 from kbserver.claims.world import KernelFigures
 from kbserver.runs.task import Task, Variant, tasks
 
-_ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4, "f32": 4, "fp64": 8, "f64": 8, "i32": 4}
 _STEP = re.compile(r"step(\d+)_")
 
 
@@ -38,8 +36,6 @@ def _kernel(task: Task, variant: Variant) -> KernelFigures:
     published = variant.published
     assert published is not None
     sizes = task.dimensions(task.published_shape)
-    item = _ITEM_BYTES.get(task.problem.dtype, 0)
-    elements = sum(prod(task.problem.shape(name, sizes)) for name in task.problem.tensors)
     step = _STEP.match(variant.name)
     return KernelFigures(
         name=variant.name,
@@ -47,7 +43,7 @@ def _kernel(task: Task, variant: Variant) -> KernelFigures:
         figures=published.figures.model_dump(exclude_none=True),
         not_reproduced=published.not_reproduced,
         source=f"{published.source}{', ' + published.locator if published.locator else ''}",
-        bytes_moved=elements * item,
+        bytes_moved=task.problem.nbytes(sizes),
         variant=int(step[1]) if step else 0,
     )
 

@@ -44,14 +44,15 @@ class Child:
         finally:
             theirs.close()
 
-    def ask(self, message: dict[str, Any], fds: Sequence[int] = ()) -> Any:
-        """Send a message and return the answer.
+    def ask(self, message: dict[str, Any], fds: Sequence[int] = (), limit_s: float | None = None) -> Any:
+        """Send a message and return the answer; limit_s bounds this one within the time for everything.
 
         Raises the error that the process answers with, TimedOut when the time for everything is spent, EngineCrashed
         when the process died.
         """
         try:
-            self._channel.settimeout(max(0.01, self._deadline - time.monotonic()))
+            left = self._deadline - time.monotonic()
+            self._channel.settimeout(max(0.01, left if limit_s is None else min(left, limit_s)))
             send(self._channel, message, fds)
             answer, _ = receive(self._channel)
         except TimeoutError:

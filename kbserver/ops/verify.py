@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from kbserver.devices import Choice
     from kbserver.runs.cases import Case
     from kbserver.runs.findings import Found
+    from kbserver.runs.slices import Slicing
     from kbserver.runs.stage import Subject
     from kbserver.runs.tally import Tally
+    from kbserver.runs.task import Task, Variant
     from kbserver.runs.verify import Outcome
 
 KIND = "verify"
@@ -68,7 +70,9 @@ def verify_kernel(
             metavar="VARIANT",
         ),
     ] = None,
-    shape: Annotated[str, Arg("A shape of the task: tiny, small or paper, the published problem.")] = "tiny",
+    shape: Annotated[
+        str | None, Arg("A shape of the task, such as small or paper; default: tiny, or its first.")
+    ] = None,
     arch: Annotated[
         str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
     ] = None,
@@ -106,7 +110,7 @@ def verify_kernel(
     target, decided_by, choice = choose(device, arch)
     subject = find_subject(name, path, task, variant, target)
     workers = find_threads(threads)
-    cases = plan(subject.task, subject.variant, shape, seeds, orders)
+    cases = plan(subject.task, subject.variant, shape or subject.task.smallest_shape, seeds, orders)
     if choice.device.name != "emulator":
         cases = on_hardware(cases)
     outcome = verify(subject, cases, choice, workers)
@@ -130,18 +134,28 @@ def find_subject(name: str | None, path: str | None, task: str | None, variant: 
     wanted = (name or variant or "").strip().removeprefix("kernel:")
     if name is not None and variant is not None:
         raise UsageError("--as is for a file; a named kernel is its own variant", where="variant")
-    if chosen is not None and not wanted and len(chosen.variants) == 1:
-        found, of = chosen, chosen.variants[0]
-    elif not wanted:
-        raise UsageError("say which variant the file is", where="variant", hint="kb verify my.hip --as step3_nchw_lds")
-    else:
+    if wanted:
         found, of = (chosen, chosen.variant(wanted)) if chosen is not None else find_kernel(wanted)
+    else:
+        found, of = _variant_of_file(chosen, path)
     from kbserver.runs.stage import PORTABLE
 
     if target not in of.arches and not target.startswith(PORTABLE):
         raise UsageError(f"{of.name} is written for {', '.join(of.arches)}, not for {target}", where="arch")
     snapshot = from_file(Path(path).expanduser() if path is not None else found.source(of))
     return Subject(found, of, snapshot, target)
+
+
+def _variant_of_file(task: Task | None, path: str | None) -> tuple[Task, Variant]:
+    """Return the variant that a file is: the one with this source, or the task's main one. Raises UsageError."""
+    if task is None:
+        raise UsageError("say which variant the file is", where="variant", hint="kb verify my.hip --as step3_nchw_lds")
+    same = [one for one in task.variants if path is not None and Path(one.source).name == Path(path).name]
+    found = same[0] if len(same) == 1 else task.main_variant
+    if found is None:
+        names = ", ".join(one.name for one in task.variants)
+        raise UsageError("say which variant the file is", where="variant", hint=f"--as, one of: {names}")
+    return task, found
 
 
 def find_threads(threads: int | None) -> int:
@@ -173,12 +187,14 @@ def _report(
         device=f"{choice.device.name}{host}",
         device_decided_by=choice.decided_by,
         reference=f"{task.reference}, {task.tolerance.against} NumPy",
+        axes=task.problem.tensors[_worst_output(task, tally)].axes,
+        output=_worst_output(task, tally),
         second_reference=outcome.second,
         tolerance=task.tolerance.rule,
         build_id=built.build_id,
         compiler=f"{built.compiler_kind} {built.compiler_version}",
         shape=cases[0].shape,
-        shapes={case.shape: {k: v for k, v in case.sizes.items() if not k.startswith("O")} for case in cases},
+        shapes={case.shape: task.given(case.sizes) for case in cases},
         seeds=list(cases[0].seeds),
         orders=list(dict.fromkeys(turn.order for case in cases for turn in case.turns)),
         elements=tally.elements,
@@ -186,8 +202,8 @@ def _report(
         unwritten=tally.unwritten,
         max_abs=tally.max_abs,
         max_ulp=tally.max_ulp,
-        worst=_worst(tally),
-        per_channel=_per_channel(tally),
+        worst=_worst(task, tally),
+        per_channel=_per_channel(task, tally),
         findings=[_finding(item) for item in found[:MAX_FINDINGS]],
         total_findings=len(found),
         launches=tally.launches,
@@ -200,15 +216,28 @@ def _finding(item: Found) -> Finding:
     return Finding(check=item.check, severity=item.severity, where=item.where, message=item.message, count=item.count)
 
 
-def _worst(tally: Tally) -> list[WorstElement]:
+def _worst_output(task: Task, tally: Tally) -> str:
+    """Return the output that the worst elements are of; without any, the first one."""
+    found = tally.worst[1].worst_part.output if tally.worst else None
+    return found or task.problem.results[0]
+
+
+def _slicing(task: Task, output: str, case: Case) -> Slicing:
+    from kbserver.runs.slices import slicing_of
+
+    return slicing_of(task.problem.tensors[output], task.problem.shape(output, case.sizes))
+
+
+def _worst(task: Task, tally: Tally) -> list[WorstElement]:
     if tally.worst is None:
         return []
     case, comparison = tally.worst
-    rows = [(check.channel, wrong) for check in comparison.failing for wrong in check.worst]
+    rows = [(check.channel, wrong) for check in comparison.worst_part.failing for wrong in check.worst]
     rows.sort(key=lambda row: (row[1].ulp >= 0, -row[1].ulp))
+    slicing = _slicing(task, _worst_output(task, tally), case)
     return [
         WorstElement(
-            index=[0, channel, *wrong.index],
+            index=slicing.index(channel, wrong.index),
             got=wrong.got if math.isfinite(wrong.got) else None,
             want=wrong.want,
             ulp=wrong.ulp if wrong.ulp >= 0 else None,
@@ -218,16 +247,20 @@ def _worst(tally: Tally) -> list[WorstElement]:
     ]
 
 
-def _per_channel(tally: Tally) -> PerChannel | None:
+def _per_channel(task: Task, tally: Tally) -> PerChannel | None:
+    if tally.slices is None:
+        return None
     if tally.worst is None:
-        line = tally.launches[0] if tally.launches else None
-        return PerChannel(shape=line.shape, channels=line.sizes.get("C", 1), failing=0, worst=[]) if line else None
+        shape, channels, letter = tally.slices
+        return PerChannel(shape=shape, channels=channels, failing=0, worst=[], axis=letter)
     case, comparison = tally.worst
-    worst = sorted(comparison.failing, key=lambda check: -check.mismatches)[:MAX_CHANNELS]
+    part = comparison.worst_part
+    worst = sorted(part.failing, key=lambda check: -check.mismatches)[:MAX_CHANNELS]
     return PerChannel(
         shape=case.shape,
-        channels=comparison.channels,
-        failing=len(comparison.failing),
+        channels=part.channels,
+        failing=len(part.failing),
+        axis=_slicing(task, _worst_output(task, tally), case).letter,
         worst=[
             ChannelSummary(
                 channel=check.channel, mismatches=check.mismatches, elements=check.elements, max_ulp=check.max_ulp

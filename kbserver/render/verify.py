@@ -33,22 +33,23 @@ def _headline(report: VerifyReport) -> str:
 
 def _say_wrong(document: Document, report: VerifyReport) -> None:
     document.table(
-        ("index " + "NCDHW", "got", "want", "ulp"),
+        (f"index {report.axes or 'NCDHW'}", "got", "want", "ulp"),
         [(",".join(map(str, one.index)), "NaN" if one.got is None else one.got, one.want,
           "-" if one.ulp is None else one.ulp) for one in report.worst],
-        title=f"Worst elements, shape {report.worst[0].shape}:" if report.worst else None,
+        title=f"Worst of {report.output or 'the output'}, shape {report.worst[0].shape}:" if report.worst else None,
     )  # fmt: skip
     channels = report.per_channel
     if channels and channels.failing:
         shown = ", ".join(f"{one.channel}: {one.mismatches:,}/{one.elements:,}" for one in channels.worst)
-        document.say(f"channels with wrong elements: {channels.failing} of {channels.channels} ({shown})")
+        what = "channels" if channels.axis in (None, "C") else f"slices along {channels.axis}"
+        document.say(f"{what} with wrong elements: {channels.failing} of {channels.channels} ({shown})")
 
 
 def _say_basis(document: Document, report: VerifyReport) -> None:
     if report.launches:
         document.say(
             f"{len(report.launches)} launches, {report.elements:,} elements compared, {report.mismatches:,} wrong; "
-            f"largest error {report.max_abs:.3g}, largest distance {report.max_ulp} ulp of bfloat16"
+            f"largest error {report.max_abs:.3g}, largest distance {report.max_ulp} ulp of the output's format"
         )
         document.say("launches: " + "; ".join(_launch_groups(report.launches)))
     document.say(f"reference: {report.reference}; accepted: {report.tolerance}{_second(report)}")
@@ -84,6 +85,6 @@ def _launch_groups(launches: list[LaunchLine]) -> list[str]:
 def _second(report: VerifyReport) -> str:
     second = report.second_reference
     if second is None:
-        return "; torch is not installed, so no second reference"
+        return "; no second reference (torch is not installed, or has no such function)"
     agrees = "agrees" if second.agrees else "DISAGREES"
     return f"; {second.name} {agrees} on {second.elements:,} elements (at most {second.max_abs_difference:.2g} apart)"

@@ -29,6 +29,7 @@ _COMPARE: dict[type, Callable[[Any, Any], bool]] = {
     ast.GtE: operator.ge,
 }
 _CALLS: dict[str, Callable[..., Any]] = {"ceil": math.ceil, "floor": math.floor, "min": min, "max": max}
+_REAL_CALLS: dict[str, Callable[..., Any]] = {"sqrt": math.sqrt, "exp": math.exp, "log": math.log, "log2": math.log2}
 
 
 def evaluate(expression: str | int, names: Mapping[str, int]) -> int | bool:
@@ -54,7 +55,28 @@ def evaluate(expression: str | int, names: Mapping[str, int]) -> int | bool:
     return int(value)
 
 
-def _value(node: ast.expr, names: Mapping[str, int]) -> Any:
+def number(expression: str | int | float, names: Mapping[str, int | float]) -> float:
+    """Return the real number of an expression such as `1 / sqrt(D)` or `1e-5`. Raises ValueError as `evaluate` does."""
+    if isinstance(expression, (int, float)):
+        return float(expression)
+    if len(expression) > MAX_LENGTH:
+        raise ValueError(f"expression longer than {MAX_LENGTH} characters")
+    try:
+        value = float(_value(ast.parse(expression.strip(), mode="eval").body, names, real=True))
+    except (SyntaxError, RecursionError, MemoryError):
+        raise ValueError(f"not an expression: {expression!r}") from None
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise ValueError(f"{expression!r}: {error}") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{expression!r} is not a finite number")
+    return value
+
+
+def _value(node: ast.expr, names: Mapping[str, int | float], real: bool = False) -> Any:
+    if real:
+        found = _real(node, names)
+        if found is not None:
+            return found
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return Fraction(number)
@@ -63,11 +85,21 @@ def _value(node: ast.expr, names: Mapping[str, int]) -> Any:
                 raise ValueError(f"unknown name {name!r}; known: {', '.join(sorted(names))}")
             return Fraction(names[name])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, names)
+            return -_value(operand, names, real)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-            return _BINARY[type(op)](_value(left, names), _value(right, names))
+            return _BINARY[type(op)](_value(left, names, real), _value(right, names, real))
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
             return _COMPARE[type(op)](_value(left, names), _value(right, names))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]) if name in _CALLS:
-            return Fraction(_CALLS[name](*(_value(argument, names) for argument in arguments)))
+            return Fraction(_CALLS[name](*(_value(argument, names, real) for argument in arguments)))
     raise ValueError(f"{ast.unparse(node)!r} is not allowed in an expression")
+
+
+def _real(node: ast.expr, names: Mapping[str, int | float]) -> float | None:
+    """Return the value of what only real expressions have; None for anything else."""
+    match node:
+        case ast.Constant(value=float() as value):
+            return value
+        case ast.Call(func=ast.Name(id=name), args=[argument], keywords=[]) if name in _REAL_CALLS:
+            return float(_REAL_CALLS[name](float(_value(argument, names, real=True))))
+    return None

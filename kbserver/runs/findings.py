@@ -65,11 +65,17 @@ class Findings:
             check = _DEVICE_CHECKS.get(item.kind, item.kind.lower().replace(" ", "_"))
             self.add(check, f"{item.kind}: {item.message}", where=item.where, count=item.count)
 
-    def of_comparison(self, comparison: Comparison, shape: str, axes: str) -> None:
-        """Note wrong results: first what they have in common, then that they are wrong."""
-        if comparison.right:
+    def of_comparison(self, comparison: Comparison, shape: str, axes: str | None = None) -> None:
+        """Note wrong results: first what they have in common, then that they are wrong.
+
+        axes: those of one slice; default: as the comparison says. Of several outputs, each is told on its own.
+        """
+        for part in comparison.parts:
+            self.of_comparison(part, f"{shape}, {part.output}", part.axes)
+        if comparison.right or comparison.parts:
             return
         failing = comparison.failing
+        axes = comparison.axes or "" if axes is None else axes
         if comparison.unwritten:
             self.add("unwritten_output", f"{comparison.unwritten:,} elements still hold the fill", where=shape,
                      count=comparison.unwritten)  # fmt: skip
@@ -110,12 +116,13 @@ def _wrong(comparison: Comparison, axes: str) -> str:
         f"{comparison.mismatches:,} of {comparison.elements:,} elements wrong in {len(failing)} of "
         f"{comparison.channels} channels"
     )
-    if len(failing) < comparison.channels:
+    if len(failing) < comparison.channels and failing[0].channel >= 0:
         shown = ", ".join(str(check.channel) for check in failing[:8])
         text += f" ({shown}{', ...' if len(failing) > 8 else ''})"
     boxes = [check.box for check in failing]
     joined = [(min(b[k][0] for b in boxes), max(b[k][1] for b in boxes)) for k in range(len(boxes[0]))]
-    text += f"; within {axis_words(axes[2:], joined)}"
+    if joined:
+        text += f"; within {axis_words(axes, joined)}"
     ratio = _shared_ratio(failing)
     return text + (f"; all are {ratio:.3g} times the exact value" if ratio is not None else "")
 

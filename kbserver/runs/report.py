@@ -37,12 +37,16 @@ class ChannelSummary(Record):
 
 
 class PerChannel(Record):
-    """The channels of the launch with the most wrong elements; the worst of them are listed."""
+    """The channels of the launch with the most wrong elements; the worst of them are listed.
+
+    axis: the letter of the axis whose places are called channels; null when the output is one.
+    """
 
     shape: str
     channels: int
     failing: int
     worst: list[ChannelSummary]
+    axis: str | None = None
 
 
 class LaunchLine(Record):
@@ -116,6 +120,9 @@ class VerifyReport(Result):
     device: str
     device_decided_by: str
     reference: str
+    output: str | None = None
+    """The output that `worst` and `per_channel` are about, and its axes."""
+    axes: str | None = None
     second_reference: SecondReference | None
     tolerance: str
     build_id: str | None

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextvars
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kbserver.core.errors import UnsupportedInstruction, UsageError
 from kbserver.devices import Choice
-from kbserver.devices.interface import Code, Launch, Loaded, LoadedInfo
+from kbserver.devices.buffers import SharedBuffer
+from kbserver.devices.interface import Code, Device, Launch, LaunchReport, Loaded, LoadedInfo, Support
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import Case, Turn
 from kbserver.runs.expression import evaluate
 from kbserver.runs.references import Reference
-from kbserver.runs.task import Task, Variant
+from kbserver.runs.task import Step, Task, Variant
 from kbserver.toolchain.build import Build, build
 from kbserver.toolchain.sources import Snapshot
 
@@ -35,6 +36,66 @@ class Subject:
     arch: str
 
 
+class Pipeline:
+    """The kernels of a variant on a device, each symbol once, launched in the variant's order over the same buffers."""
+
+    def __init__(self, subject: Subject, loaded: Mapping[str, Loaded]) -> None:
+        self._subject, self._loaded = subject, loaded
+        infos = [one.info for one in loaded.values()]
+        self.info = infos[0] if len(infos) == 1 else _joined(infos)
+
+    @classmethod
+    def load(cls, device: Device, built: Build, subject: Subject, buffer_bytes: int, wall_s: float) -> Pipeline:
+        """Load every symbol. Raises what loading raises, UsageError for a kernel with another interface."""
+        loaded: dict[str, Loaded] = {}
+        try:
+            for step in subject.variant.steps:
+                if step.entry not in loaded:
+                    code = Code(built.assembly_text, step.entry, subject.arch)
+                    loaded[step.entry] = device.load(code, buffer_bytes=buffer_bytes, wall_s=wall_s)
+                check_interface(subject, step, loaded[step.entry].info)
+        except BaseException:
+            for one in loaded.values():
+                one.close()
+            raise
+        return cls(subject, loaded)
+
+    def launch(self, launches: Sequence[Launch], buffers: Sequence[SharedBuffer]) -> LaunchReport:
+        """Run all launches in order; the report is their sum. Raises what a launch raises."""
+        steps = self._subject.variant.steps
+        reports = [
+            self._loaded[step.entry].launch(launch, buffers) for step, launch in zip(steps, launches, strict=True)
+        ]
+        if len(reports) == 1:
+            return reports[0]
+        return LaunchReport(
+            wall_s=sum(one.wall_s for one in reports),
+            waves=sum(one.waves for one in reports),
+            wave_instructions=sum(one.wave_instructions for one in reports),
+            findings=tuple(finding for one in reports for finding in one.findings),
+        )
+
+    def close(self) -> None:
+        for one in self._loaded.values():
+            one.close()
+
+
+def _joined(infos: Sequence[LoadedInfo]) -> LoadedInfo:
+    """Return what loading found out about all kernels of a variant."""
+    missing = tuple(entry for info in infos for entry in info.support.missing)
+    return replace(
+        infos[0],
+        support=Support(
+            sum(info.support.instructions for info in infos), sum(info.support.supported for info in infos), missing
+        ),
+        lds_bytes=max(info.lds_bytes for info in infos),
+        has_atomics=any(info.has_atomics for info in infos),
+        translate_s=sum(info.translate_s for info in infos),
+        compile_s=sum(info.compile_s for info in infos),
+        cached=all(info.cached for info in infos),
+    )
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A case that is ready to launch; without `loaded`, `failure` says what the device lacks. Times in seconds."""
@@ -42,7 +103,7 @@ class Prepared:
     case: Case
     built: Build
     bench: Bench
-    loaded: Loaded | None
+    loaded: Pipeline | None
     failure: UnsupportedInstruction | None
     build_s: float
     load_s: float
@@ -69,12 +130,10 @@ class Stage:
         built = build_case(subject, case)
         build_s = time.monotonic() - started
         bench = Bench(subject.task, subject.variant, self.reference, case, self.threads)
-        code = Code(built.assembly_text, subject.variant.entry, subject.arch)
         started = time.monotonic()
         loaded, failure = None, None
         try:
-            loaded = self.choice.device.load(code, buffer_bytes=bench.nbytes, wall_s=WALL_S)
-            check_interface(subject, loaded.info)
+            loaded = Pipeline.load(self.choice.device, built, subject, bench.nbytes, WALL_S)
         except UnsupportedInstruction as error:
             failure = error
         except BaseException:
@@ -123,32 +182,36 @@ def build_case(subject: Subject, case: Case) -> Build:
     return build(subject.snapshot, subject.arch, defines=defines)
 
 
-def check_interface(subject: Subject, info: LoadedInfo) -> None:
-    """Raise UsageError unless the kernel takes as many arguments as the variant."""
-    wanted = subject.variant.arguments
+def check_interface(subject: Subject, step: Step, info: LoadedInfo) -> None:
+    """Raise UsageError unless the kernel takes as many arguments as the variant gives it."""
+    wanted = step.arguments
     if info.arguments != len(wanted):
         raise UsageError(
-            f"{subject.variant.entry} takes {info.arguments} arguments; {subject.variant.name} is launched with "
-            f"{len(wanted)}",
+            f"{step.entry} takes {info.arguments} arguments; {subject.variant.name} is launched with {len(wanted)}",
             where=subject.snapshot.main,
             hint=f"in this order: {', '.join(wanted)}",
         )
 
 
-def launch_of(variant: Variant, case: Case, turn: Turn, seed: int, threads: int) -> Launch:
-    """Return the launch of a variant on a case."""
-    x, y, z = (int(evaluate(part, case.sizes)) for part in variant.grid)
+def launches_of(task: Task, variant: Variant, case: Case, turn: Turn, seed: int, threads: int) -> tuple[Launch, ...]:
+    """Return the launches of a variant on a case, in order."""
+    return tuple(launch_of(task, step, case, turn, seed, threads) for step in variant.steps)
+
+
+def launch_of(task: Task, step: Step, case: Case, turn: Turn, seed: int, threads: int) -> Launch:
+    """Return one launch of a variant on a case. Raises UsageError for a size that cannot be launched."""
+    grid, block = step.sizes_of("grid", case.sizes), step.sizes_of("block", case.sizes)
+    lds = int(evaluate(step.lds, case.sizes))
+    if min(*grid, *block) < 1 or lds < 0:
+        raise UsageError(f"{step.entry}: grid {grid}, block {block}, {lds} bytes of LDS cannot be launched",
+                         where=f"shape {case.shape}")  # fmt: skip
     return Launch(
-        arguments=tuple(_argument(text, case) for text in variant.arguments),
-        grid=(x, y, z),
-        block=variant.block,
+        arguments=step.values(task.constants(case.sizes)),
+        grid=grid,
+        block=block,
+        dynamic_lds_bytes=lds,
         order=turn.order,
         seed=seed,
         poison=turn.poison,
         threads=threads,
     )
-
-
-def _argument(text: str, case: Case) -> str | tuple[str, int]:
-    kind, colon, expression = text.partition(":")
-    return (kind, int(evaluate(expression, case.sizes))) if colon else text

@@ -16,6 +16,8 @@ class Tally:
 
     launches: list[LaunchLine] = field(default_factory=list)
     worst: tuple[Case, Comparison] | None = None
+    slices: tuple[str, int, str | None] | None = None
+    """Shape, number of slices and their axis of the first launch's first output."""
     elements: int = 0
     mismatches: int = 0
     unwritten: int = 0
@@ -27,12 +29,18 @@ class Tally:
     inputs_s: float = 0.0
     compare_s: float = 0.0
 
-    def add(self, case: Case, seed: int, family: str, turn: Turn, report: LaunchReport, comparison: Comparison) -> None:
-        """Take in one compared launch."""
+    def add(
+        self, case: Case, given: dict[str, int], seed: int, family: str, turn: Turn, report: LaunchReport,
+        comparison: Comparison,
+    ) -> None:  # fmt: skip
+        """Take in one compared launch; `given` are the sizes of its shape."""
+        if self.slices is None:
+            first = comparison.parts[0] if comparison.parts else comparison
+            self.slices = (case.shape, first.channels, first.axis)
         self.launches.append(
             LaunchLine(
                 shape=case.shape,
-                sizes={key: value for key, value in case.sizes.items() if not key.startswith("O")},
+                sizes=given,
                 seed=seed,
                 inputs=family,
                 order=turn.order,

@@ -12,128 +12,47 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError
 
 from kbserver.core.errors import ContentError, KbError, UnknownName, UsageError
 from kbserver.core.model import Record
 from kbserver.core.paths import current_roots, inside
 from kbserver.core.yamlio import load_yaml
 from kbserver.runs.expression import evaluate
+from kbserver.runs.problem import Problem, Tensor, Tolerance
+from kbserver.runs.variant import Figures, Published, Step, Variant
 
 TASK_FILE = "task.yaml"
 KERNELS, REFERENCE_KERNELS = "kernels", "reference_kernels"
-PUBLISHED_SHAPE = "paper"
-"""The shape that published figures are about, by convention of the task files."""
+PUBLISHED_SHAPE, SMALLEST_SHAPE = "paper", "tiny"
+"""The shape that published figures are about, and the one for quick checks, by convention of the task files."""
 
-
-class Tensor(Record):
-    """One argument tensor in its canonical order; `size` may name dimensions of the shape."""
-
-    axes: str
-    size: tuple[int | str, ...]
-    role: str
-
-
-class Problem(Record):
-    """What is computed, apart from how."""
-
-    dtype: str
-    accumulate: str
-    kernel: tuple[int, ...] = ()
-    padding: tuple[int, ...] = ()
-    stride: tuple[int, ...] = ()
-    tensors: dict[str, Tensor]
-
-    def shape(self, tensor: str, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        """Return the canonical shape of a tensor for the sizes of a shape."""
-        return tuple(size if isinstance(size, int) else sizes[size] for size in self.tensors[tensor].size)
-
-
-class Tolerance(Record):
-    """The bound of a correct result per element, and why it is that."""
-
-    against: str
-    rule: str
-    ulp_of_output: float | None = None
-    """Share of the output's spacing that its rounding may cost; without it, `relative` stands for the rounding."""
-    relative: float = 0.0
-    accumulated: float = 0.0
-    """Times the sum of the magnitudes of what is added."""
-    absolute: float = 0.0
-    reason: str
-    bitwise_equal: tuple[tuple[str, ...], ...] = ()
-
-
-class Figures(Record):
-    """What can be published of a kernel; times in ms, sizes in bytes."""
-
-    time_ms: float | None = None
-    vgprs: int | None = None
-    agprs: int | None = None
-    sgprs: int | None = None
-    waves_per_simd: int | None = None
-    lds_bytes: int | None = None
-    scratch_bytes: int | None = None
-
-
-class Published(Record):
-    """Figures that others published for a variant on `arch`, and which of them ours is known not to reproduce.
-
-    `loop` counts instructions of the hot loop; `per_wave` are counters of a whole run divided by its wavefronts, with
-    a `source` of their own when they stand elsewhere; `explained` says why ours differ, by counter.
-    """
-
-    source: str
-    locator: str | None = None
-    arch: str
-    figures: Figures
-    loop: dict[str, int] = Field(default_factory=dict)
-    per_wave: dict[str, int | float | str] = Field(default_factory=dict)
-    explained: dict[str, str] = Field(default_factory=dict)
-    not_reproduced: tuple[str, ...] = ()
-
-    @field_validator("per_wave")
-    @classmethod
-    def _only_the_source_is_text(cls, value: dict[str, int | float | str]) -> dict[str, int | float | str]:
-        for key, entry in value.items():
-            if isinstance(entry, str) != (key == "source"):
-                raise ValueError(f"{key} must be {'a source id' if key == 'source' else 'a number'}")
-        return value
-
-
-class Variant(Record):
-    """One kernel of a task. `grid`, `defines` and `requires` are expressions over the dimensions of a shape."""
-
-    name: str
-    source: str
-    entry: str
-    layout: dict[str, str]
-    block: tuple[int, int, int]
-    grid: tuple[int | str, int | str, int | str]
-    defines: dict[str, int | str] = Field(default_factory=dict)
-    arguments: tuple[str, ...]
-    arches: tuple[str, ...]
-    requires: tuple[str, ...] = ()
-    finite_inputs_only: bool = False
-    published: Published | None = None
-
-    @property
-    def workgroup(self) -> int:
-        """Work-items of one workgroup."""
-        return self.block[0] * self.block[1] * self.block[2]
+__all__ = [
+    "Figures", "Problem", "Published", "Step", "Task", "Tensor", "Tolerance", "Variant", "find_kernel", "load_task",
+    "tasks",
+]  # fmt: skip
 
 
 class Task(Record):
-    """A problem, its shapes and its variants. `folder` holds the sources."""
+    """A problem, its shapes and its variants. `folder` holds the sources.
+
+    reference: a name of `runs.references`, or `./file.py` beside the task file. derived: dimensions that follow from
+    those of a shape, each an expression that may use the ones before it. held_out: [low, high] or [low, high, step] of
+    dimensions in shapes that verification draws. main: the variant that the task's name means.
+    """
 
     name: str
     title: str
     reference: str
     problem: Problem
     shapes: dict[str, dict[str, int]]
+    derived: dict[str, int | str] = Field(default_factory=dict)
+    held_out: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     tolerance: Tolerance
     variants: tuple[Variant, ...]
+    main: str | None = None
     folder: Path
+    is_folders_own: bool = True
 
     def variant(self, name: str) -> Variant:
         """Return the variant of this name. Raises UnknownName."""
@@ -150,15 +69,47 @@ class Task(Record):
         """Return the dimensions of a shape and the output sizes that follow (OD, OH, OW). Raises UnknownName."""
         if shape not in self.shapes:
             raise UnknownName("shape", shape, self.shapes)
-        return self.derived(self.shapes[shape])
+        return self.complete(self.shapes[shape])
 
-    def derived(self, given: Mapping[str, int]) -> Mapping[str, int]:
+    def complete(self, given: Mapping[str, int]) -> Mapping[str, int]:
         """Return the sizes given together with the output sizes that follow from them."""
         sizes, problem = dict(given), self.problem
         for axis, kernel, padding, stride in zip("DHW", problem.kernel, problem.padding, problem.stride, strict=False):
             if axis in sizes:
                 sizes[f"O{axis}"] = (sizes[axis] + 2 * padding - kernel) // stride + 1
+        for name, expression in self.derived.items():
+            sizes[name] = int(evaluate(expression, sizes))
         return MappingProxyType(sizes)
+
+    def given(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Return the sizes that a shape gives, without those that follow from them."""
+        names = next(iter(self.shapes.values()))
+        return {name: sizes[name] for name in names}
+
+    def constants(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
+        """Return the sizes together with the problem's constants: what arguments of a launch can name."""
+        return {**sizes, **self.problem.constants}
+
+    def tolerance_of(self, tensor: str) -> Tolerance:
+        """Return the bound of an output: its own, else the task's."""
+        return self.problem.tensors[tensor].tolerance or self.tolerance
+
+    @property
+    def folder_name(self) -> str | None:
+        """The folder that stands for this task: its own under `reference_kernels`, when it is the main one there."""
+        return self.folder.name if self.is_folders_own else None
+
+    @property
+    def main_variant(self) -> Variant | None:
+        """The variant that the task's name means: the one marked `main`, or the only one."""
+        if self.main is not None:
+            return self.variant(self.main)
+        return self.variants[0] if len(self.variants) == 1 else None
+
+    @property
+    def smallest_shape(self) -> str:
+        """The shape for quick checks: "tiny", else the first of the file."""
+        return SMALLEST_SHAPE if SMALLEST_SHAPE in self.shapes else next(iter(self.shapes))
 
     def defines(self, variant: Variant, shape: str) -> dict[str, str]:
         """Return the macros of a variant for a shape. Raises UsageError when the variant cannot do that shape."""
@@ -183,7 +134,8 @@ class Task(Record):
 def tasks() -> dict[str, Task]:
     """Return every task of the content root by name."""
     content = current_roots().content
-    files = [content / KERNELS / TASK_FILE, *sorted((content / REFERENCE_KERNELS).glob(f"*/{TASK_FILE}"))]
+    # A folder may hold a second problem of the same technique: `rms_norm.task.yaml` beside `task.yaml`.
+    files = [content / KERNELS / TASK_FILE, *sorted((content / REFERENCE_KERNELS).glob(f"*/*{TASK_FILE}"))]
     found: dict[str, Task] = {}
     owners: dict[str, str] = {}
     for path in files:
@@ -201,12 +153,18 @@ def tasks() -> dict[str, Task]:
 
 
 def find_kernel(name: str) -> tuple[Task, Variant]:
-    """Return the task and variant that `name` means: a variant, or a task with one variant. Raises UnknownName."""
+    """Return the task and variant that `name` means: a variant, or a task or folder for its main variant.
+
+    Raises UnknownName.
+    """
     everything = tasks()
     for task in everything.values():
         for variant in task.variants:
-            if name == variant.name or (name == task.name and len(task.variants) == 1):
+            if name == variant.name:
                 return task, variant
+    for task in everything.values():
+        if name in (task.name, task.folder_name) and task.main_variant is not None:
+            return task, task.main_variant
     raise UnknownName("kernel", name, [v.name for task in everything.values() for v in task.variants], where="name")
 
 
@@ -222,10 +180,10 @@ def load_task(path: Path) -> Task:
 @lru_cache(maxsize=32)
 def _load(path: Path, mtime_ns: int, size: int) -> Task:
     data = load_yaml(path)
-    if not isinstance(data, dict) or "folder" in data:
+    if not isinstance(data, dict) or {"folder", "is_folders_own"} & set(data):
         raise ContentError("expected a mapping with name, problem, shapes and variants", where=str(path))
     try:
-        task = Task(**data, folder=path.parent)
+        task = Task(**data, folder=path.parent, is_folders_own=path.name == TASK_FILE)
     except (ValidationError, TypeError) as error:
         raise ContentError(*_first_problem(error, data), where=str(path)) from None
     _check(task, path)
@@ -245,31 +203,70 @@ def _first_problem(error: ValidationError | TypeError, data: dict[str, Any]) -> 
 
 def _check(task: Task, path: Path) -> None:
     """Check what the schema cannot: files, names and every expression for every shape."""
-    from kbserver.core.targets import targets
-
     names = [variant.name for variant in task.variants]
     if not names or len(set(names)) != len(names) or not task.shapes:
         raise ContentError("a task needs shapes and variants of different names", where=str(path))
+    if task.main is not None and task.main not in names:
+        raise ContentError(f"main {task.main!r} is no variant", where=str(path), hint=f"one of: {', '.join(names)}")
+    if any(set(sizes) != set(next(iter(task.shapes.values()))) for sizes in task.shapes.values()):
+        raise ContentError("every shape gives the same dimensions", where=str(path))
+    given = next(iter(task.shapes.values()))
+    for key, span in task.held_out.items():
+        if key not in given or len(span) not in (2, 3) or not 0 < span[0] <= span[1] or min(span) < 1:
+            raise ContentError(f"held_out {key}: [low, high] or [low, high, step] of a shape's dimension",
+                               where=str(path))  # fmt: skip
+    _check_problem(task, path)
     for variant in task.variants:
-        where = f"{path}: variant {variant.name}"
-        try:
-            if not task.source(variant).is_file():
-                raise ContentError(f"no source file {variant.source}", where=where)
-            for shape in task.shapes:
-                sizes = task.dimensions(shape)
-                for expression in (*variant.grid, *variant.defines.values(), *variant.requires):
-                    evaluate(expression, sizes)
-            if variant.published:
-                targets().resolve(variant.published.arch)
-            for arch in variant.arches:
-                targets().resolve(arch)
-        except ValueError as error:
-            raise ContentError(str(error), where=where) from None
-        except ContentError:
-            raise
-        except KbError as error:
-            raise ContentError(error.message, where=where, hint=error.hint) from None
-        unknown = set(variant.layout) - set(task.problem.tensors)
-        unknown |= {name for name in variant.arguments if ":" not in name} - set(task.problem.tensors)
-        if unknown:
-            raise ContentError(f"unknown tensors {', '.join(sorted(unknown))}", where=where)
+        _check_variant(task, variant, f"{path}: variant {variant.name}")
+
+
+def _check_variant(task: Task, variant: Variant, where: str) -> None:
+    """Check the source, names, layouts and expressions of a variant."""
+    from kbserver.core.targets import targets
+
+    try:
+        if not task.source(variant).is_file():
+            raise ContentError(f"no source file {variant.source}", where=where)
+        for shape in task.shapes:
+            _check_expressions(task, variant, shape)
+        for arch in (*variant.arches, *([variant.published.arch] if variant.published else [])):
+            targets().resolve(arch)
+    except ValueError as error:
+        raise ContentError(str(error), where=where) from None
+    except ContentError:
+        raise
+    except KbError as error:
+        raise ContentError(error.message, where=where, hint=error.hint) from None
+    tensors = task.problem.tensors
+    arguments = {name for step in variant.steps for name in step.arguments if ":" not in name}
+    unknown = (set(variant.layout) | arguments) - set(tensors)
+    if unknown:
+        raise ContentError(f"unknown tensors {', '.join(sorted(unknown))}", where=where)
+    for name, layout in variant.layout.items():
+        if sorted(layout) != sorted(tensors[name].axes):
+            text = f"layout {layout} is no permutation of {name}'s axes {tensors[name].axes}"
+            raise ContentError(text, where=where)
+
+
+def _check_problem(task: Task, path: Path) -> None:
+    """Check the sizes of every tensor for every shape."""
+    for shape in task.shapes:
+        for name in task.problem.tensors:
+            where = f"{path}: tensor {name}, shape {shape}"
+            try:
+                sizes = task.problem.shape(name, task.dimensions(shape))
+            except ValueError as error:
+                raise ContentError(str(error), where=where) from None
+            if min(sizes, default=1) < 1:
+                raise ContentError(f"sizes {sizes} are not all positive", where=where)
+
+
+def _check_expressions(task: Task, variant: Variant, shape: str) -> None:
+    """Evaluate every expression of a variant. Raises ValueError."""
+    sizes = task.dimensions(shape)
+    for expression in (*variant.defines.values(), *variant.requires):
+        evaluate(expression, sizes)
+    for step in variant.steps:
+        for expression in step.expressions():
+            evaluate(expression, sizes)
+        step.values(task.constants(sizes))

@@ -15,7 +15,7 @@ from kbserver.runs.cases import Case, Turn
 from kbserver.runs.findings import Findings
 from kbserver.runs.references import find_reference
 from kbserver.runs.report import FAIL, NOT_VERIFIED, PASS, SecondReference
-from kbserver.runs.stage import Prepared, Stage, Stages, Subject, launch_of
+from kbserver.runs.stage import Prepared, Stage, Stages, Subject, launches_of
 from kbserver.runs.tally import Tally
 from kbserver.toolchain.build import Build
 
@@ -42,9 +42,11 @@ def verify(subject: Subject, cases: Sequence[Case], choice: Choice, threads: int
     variant's interface.
     """
     outcome = Outcome()
-    stage = Stage(subject, choice, find_reference(subject.task), threads)
     try:
-        with closing(Stages(stage, cases)) as stages:
+        with (
+            closing(find_reference(subject.task)) as reference,
+            closing(Stages(Stage(subject, choice, reference, threads), cases)) as stages,
+        ):
             for prepared in stages:
                 _run_case(prepared, threads, subject, outcome)
                 if outcome.findings.errors:
@@ -77,8 +79,8 @@ def _run_case(prepared: Prepared, threads: int, subject: Subject, outcome: Outco
         for turn in case.turns:
             bench.fill_output(turn.fill)
             try:
-                launch = launch_of(subject.variant, case, turn, seed, threads)
-                report = prepared.loaded.launch(launch, bench.buffers)
+                launches = launches_of(subject.task, subject.variant, case, turn, seed, threads)
+                report = prepared.loaded.launch(launches, bench.buffers)
             except TimedOut as error:
                 if error.details.get("limit") == "wall":
                     raise
@@ -93,7 +95,7 @@ def _run_case(prepared: Prepared, threads: int, subject: Subject, outcome: Outco
             outcome.findings.of_device(report.findings)
             started = time.monotonic()
             comparison = _compare(prepared, turn, outcome)
-            tally.add(case, seed, bench.family, turn, report, comparison)
+            tally.add(case, subject.task.given(case.sizes), seed, bench.family, turn, report, comparison)
             if len(tally.launches) == 1:
                 outcome.second = bench.second_opinion()
             tally.compare_s += time.monotonic() - started
@@ -103,7 +105,7 @@ def _compare(prepared: Prepared, turn: Turn, outcome: Outcome) -> Comparison:
     """Judge what the launch left in its buffers."""
     bench, findings = prepared.bench, outcome.findings
     comparison = bench.compare(turn.fill)
-    findings.of_comparison(comparison, prepared.case.shape, bench.output_axes)
+    findings.of_comparison(comparison, prepared.case.shape)
     findings.of_memory(bench.changed_inputs(), bench.changed_guards())
     has_atomics = prepared.loaded.info.has_atomics  # type: ignore[union-attr]
     findings.of_repetition(bench.compare_with_first(turn), turn, has_atomics)

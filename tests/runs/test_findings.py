@@ -33,7 +33,7 @@ def test_an_unknown_kind_of_a_device_keeps_its_words() -> None:
 
 def test_wrong_elements_are_told_by_channel_and_place() -> None:
     findings = Findings()
-    findings.of_comparison(combine([GOOD, wrong(3), wrong(5, box=((1, 1), (7, 8)))]), "tiny", "NCHW")
+    findings.of_comparison(combine([GOOD, wrong(3), wrong(5, box=((1, 1), (7, 8)))]), "tiny", "HW")
     (found,) = findings.found.values()
     assert found.check == "wrong_result" and found.count == 20
     assert found.message == "20 of 300 elements wrong in 2 of 3 channels (3, 5); within H 0-1, W 7-8"
@@ -41,14 +41,14 @@ def test_wrong_elements_are_told_by_channel_and_place() -> None:
 
 def test_a_shared_factor_is_named() -> None:
     findings = Findings()
-    findings.of_comparison(combine([wrong(0, ratio=1.041), wrong(1, ratio=1.039)]), "tiny", "NCHW")
+    findings.of_comparison(combine([wrong(0, ratio=1.041), wrong(1, ratio=1.039)]), "tiny", "HW")
     assert "all are 1.04 times the exact value" in next(iter(findings.found.values())).message
 
 
 def test_unwritten_not_finite_and_constant_outputs_have_names_of_their_own() -> None:
     findings = Findings()
-    findings.of_comparison(combine([wrong(0, unwritten=4, nonfinite=6)]), "tiny", "NCHW")
-    findings.of_comparison(combine([wrong(0, constant=0.0)]), "other", "NCHW")
+    findings.of_comparison(combine([wrong(0, unwritten=4, nonfinite=6)]), "tiny", "HW")
+    findings.of_comparison(combine([wrong(0, constant=0.0)]), "other", "HW")
     counts = {(found.check, found.where): found.count for found in findings.found.values()}
     assert counts == {
         ("unwritten_output", "tiny"): 4,
@@ -72,7 +72,7 @@ def test_results_that_differ_between_orders_are_a_race_unless_atomics_explain_th
 
 def test_right_results_leave_no_finding() -> None:
     findings = Findings()
-    findings.of_comparison(combine([GOOD, GOOD]), "tiny", "NCHW")
+    findings.of_comparison(combine([GOOD, GOOD]), "tiny", "HW")
     findings.of_memory([], [])
     findings.of_repetition(0, Turn("forward", True, 0xFFFF), False)
     assert not findings.found

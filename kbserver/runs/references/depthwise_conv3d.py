@@ -7,13 +7,14 @@ few results that straddle two rows are dropped. The published problem has 108.7 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from kbserver.core.errors import ContentError
 from kbserver.runs.bf16 import round_float32, widen
-from kbserver.runs.references import Arrays
-from kbserver.runs.task import Problem
+from kbserver.runs.problem import Problem
+from kbserver.runs.references.protocol import Arrays
 
 CHUNK_ELEMENTS = 32_768
 """Elements correlated at a time: with the running sum they stay in the L2 cache."""
@@ -36,6 +37,7 @@ class DepthwiseConv3d:
     """
 
     families = (SPREAD, WHOLE)
+    renews = True
 
     def inputs(self, problem: Problem, sizes: Mapping[str, int], seed: int, family: str) -> dict[str, np.ndarray]:
         generator = np.random.Generator(np.random.SFC64([seed, self.families.index(family)]))
@@ -48,6 +50,12 @@ class DepthwiseConv3d:
 
     def sums_exactly(self, family: str) -> bool:
         return family == WHOLE
+
+    def results(self, problem: Problem, sizes: Mapping[str, int], inputs: Arrays) -> ConvResults:
+        return ConvResults(self, problem, inputs)
+
+    def close(self) -> None:
+        pass
 
     def channel(self, problem: Problem, inputs: Arrays, channel: int) -> ConvChannel:
         if set(problem.stride) != {1} or len(problem.kernel) != 3:
@@ -93,6 +101,21 @@ class DepthwiseConv3d:
                 planes, weight, stride=problem.stride, padding=problem.padding, groups=channels
             )
         return f"torch {torch.__version__} F.conv3d, float64", result.numpy()[0]
+
+
+@dataclass(frozen=True)
+class ConvResults:
+    """Results that are computed channel by channel, when they are asked for: all of them would fill the memory."""
+
+    reference: DepthwiseConv3d
+    problem: Problem
+    inputs: Arrays
+
+    def channel(self, output: str, number: int) -> ConvChannel:
+        return self.reference.channel(self.problem, self.inputs, number)
+
+    def whole(self, output: str) -> None:
+        return None
 
 
 class ConvChannel:

@@ -13,17 +13,16 @@ from kbserver.core.errors import KbError
 from kbserver.core.targets import targets
 from kbserver.devices.gpu_api import Identity
 from kbserver.hardware.facts import load_facts
+from kbserver.runs.problem import Problem
 from kbserver.runs.references import Reference
-from kbserver.runs.task import Problem
 
-BYTES_PER_ELEMENT = {"bf16": 2, "fp16": 2, "fp32": 4}
 TERA = 1e12
 BEYOND_FMA = ("v_mfma", "v_smfmac", "v_dot")
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the problem needs at least."""
+    """What the problem needs at least; no flops: its reference does not say."""
 
     nbytes: int
     flops: int
@@ -51,13 +50,9 @@ class Floor:
 
 def work_of(problem: Problem, reference: Reference, sizes: Mapping[str, int]) -> Work:
     """Return the fewest bytes and the operations of a problem."""
-    elements = 0
-    for name in problem.tensors:
-        count = 1
-        for size in problem.shape(name, sizes):
-            count *= size
-        elements += count
-    return Work(elements * BYTES_PER_ELEMENT[problem.dtype], reference.flops(problem, sizes))
+    # 8-bit formats run faster than the peaks that the floor knows: no floor of operations for them.
+    narrow = any(problem.dtype_of(name).bits == 8 for name in problem.tensors)
+    return Work(problem.nbytes(sizes), 0 if narrow else reference.flops(problem, sizes))
 
 
 def floor_of(identity: Identity, work: Work, assembly: str) -> Floor:
@@ -77,7 +72,7 @@ def floor_of(identity: Identity, work: Work, assembly: str) -> Floor:
         return _unknown(f"no peaks of {product.name} among the facts", product.name)
     return Floor(
         memory_ms=1e3 * work.nbytes / (found[bandwidth] * TERA) if found[bandwidth] else None,
-        compute_ms=1e3 * work.flops / (found[peak] * TERA) if found[peak] else None,
+        compute_ms=1e3 * work.flops / (found[peak] * TERA) if found[peak] and work.flops else None,
         unit=unit,
         product=product.name,
         facts=tuple(f"fact:{name}" for name, value in found.items() if value),

@@ -91,7 +91,7 @@ class Lane:
         if unwritten and not comparison.unwritten:
             self.findings.add("unwritten_output", f"{unwritten:,} elements still hold the fill", where=self.shape,
                               count=unwritten)  # fmt: skip
-        self.findings.of_comparison(comparison, self.shape, bench.output_axes)
+        self.findings.of_comparison(comparison, self.shape)
         self.findings.of_memory(bench.changed_inputs() if inputs_too else [], bench.changed_guards())
 
     def close(self) -> None:

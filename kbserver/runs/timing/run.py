@@ -17,6 +17,7 @@ from kbserver.devices.interface import Code
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import FILLS, Case, Turn, on_hardware, plan
 from kbserver.runs.findings import ERROR, Found
+from kbserver.runs.problem import IN_OUT
 from kbserver.runs.references import Reference, find_reference
 from kbserver.runs.report import FAIL
 from kbserver.runs.stage import Subject, build_case, launch_of
@@ -34,7 +35,6 @@ SET_BYTES, MOST_SETS, FEWEST_SETS = 4 << 30, 8, 2
 NOT_FASTER_THAN_COPY = 0.7
 """A cold kernel in less than this share of the time that copying its bytes takes did not read and write them."""
 LIBRARY = "torch"
-GATE_SHAPE = "tiny"
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,33 @@ def time_subject(
     Raises what a build raises, UsageError for a target or shape that does not fit, TimedOut for a kernel that hangs,
     LaunchFailed for one that fails.
     """
-    reference = find_reference(subject.task)
+    one_launch(subject)
+    with closing(find_reference(subject.task)) as reference:
+        return _time(subject, shape, gpu, against, reference, budget_s, method, threads, say)
+
+
+def one_launch(subject: Subject) -> None:
+    """Raise UsageError for what cannot be repeated between two events: several launches, or inputs that change."""
+    if len(subject.variant.steps) > 1:
+        raise UsageError(
+            f"{subject.variant.name} is {len(subject.variant.steps)} launches; timing measures one launch",
+            where=f"kernel:{subject.variant.name}",
+            hint="verify and profile work; time its kernels each in a task file of their own",
+        )
+    changed = subject.task.problem.named(IN_OUT)
+    if changed:
+        raise UsageError(
+            f"{subject.variant.name} changes its input {changed[0]} in place, so that a second launch computes another"
+            " problem; timing repeats launches",
+            where=f"kernel:{subject.variant.name}",
+            hint="give it an output of its own",
+        )
+
+
+def _time(
+    subject: Subject, shape: str, gpu: Gpu, against: Against | None, reference: Reference, budget_s: float,
+    method: Method, threads: int, say: Callable[[str], None],
+) -> TimedOutcome:  # fmt: skip
     # Nobody can foresee it; it is stored, so that a run can be looked into.
     seed = secrets.randbits(63)
     started = time.monotonic()
@@ -99,7 +125,7 @@ def time_subject(
 
 def _gate(subject: Subject, gpu: Gpu, threads: int, outcome: TimedOutcome) -> None:
     """Run the kernel on the small shape and on one that it has not seen: a shape that is built in must not pay."""
-    shape = GATE_SHAPE if GATE_SHAPE in subject.task.shapes else next(iter(subject.task.shapes))
+    shape = subject.task.smallest_shape
     cases = on_hardware(plan(subject.task, subject.variant, shape, None, None))
     found = verify(subject, cases, Choice(gpu, "--device"), threads)
     outcome.gate = f"{found.verdict}: " + ", ".join(case.shape for case in cases)
@@ -163,7 +189,7 @@ def _load(process: GpuProcess, slot: str, gpu: Gpu, built: Build, subject: Subje
 
 def _lane(slot: str, subject: Subject, setting: _Setting, sets: int, where: Mapping[str, Any]) -> Lane:
     variant, case = subject.variant, setting.case
-    launch = launch_of(variant, case, case.turns[0], 0, setting.threads)
+    launch = launch_of(subject.task, variant.steps[0], case, case.turns[0], 0, setting.threads)
     return make_lane(slot, variant.name, launch, _bench_of(setting, variant), sets, where)
 
 
@@ -219,4 +245,5 @@ def against_of(text: str | None, subject: Subject, find: Callable[[str], Subject
         raise
     if other.task.name != subject.task.name:
         raise UsageError(f"{text} computes {other.task.name}, not {subject.task.name}", where="against")
+    one_launch(other)
     return Against(text, other)
