@@ -42,11 +42,11 @@ def minifloat(code: int, exponent_bits: int, fraction_bits: int, bias: int) -> f
 
 
 def small_codes(kind: str, arch: str = "gfx950") -> dict[float, int]:
-    """Return value -> code of every code of a small format that is a number of magnitude 1/8 to 8, or 0."""
+    """Return value -> code of every code of a small format that is a number of magnitude 1/2 to 4, or 0."""
     shift = 1 if arch == "gfx942" else 0
     layout = {"fp8": (4, 3, 7 + shift), "bf8": (5, 2, 15 + shift), "fp6": (2, 3, 1), "bf6": (3, 2, 3), "fp4": (2, 1, 1)}
     codes = {minifloat(code, *layout[kind]): code for code in reversed(range(1 << BITS[kind]))}
-    return {value: code for value, code in codes.items() if value == 0 or 0.125 <= abs(value) <= 8}
+    return {value: code for value, code in codes.items() if value == 0 or 0.5 <= abs(value) <= 4}
 
 
 def draw(rng: np.random.Generator, kind: str, shape: tuple[int, ...], arch: str = "gfx950") -> np.ndarray:
@@ -88,20 +88,16 @@ def in_halves(outer: int, depth: int, run: int) -> Placing:
     return lambda _, row, k: (k % half // run * outer + row, k // half * run + k % run)
 
 
-def set_field(wave: WaveState, register: int, lane: int, element: int, bits: int, code: int) -> None:
-    """Write one element of a lane into registers from `register` on."""
-    for bit in range(bits):
-        word, place = divmod(element * bits + bit, 32)
-        mask = np.uint32(1 << place)
-        old = wave.vgprs[register + word, lane]
-        wave.vgprs[register + word, lane] = old | mask if code >> bit & 1 else old & ~mask
-
-
 def place(wave: WaveState, register: int, codes: np.ndarray, bits: int, where: Placing) -> None:
-    """Write codes[block, outer, k] to the lanes."""
+    """Write codes[block, outer, k] to the lanes, over whatever their registers held."""
+    lanes = [0] * 64
     for (block, row, k), code in np.ndenumerate(codes):
         lane, element = where(block, row, k)
-        set_field(wave, register, lane, element, bits, int(code))
+        lanes[lane] |= int(code) << element * bits
+    words = max(1, codes.size * bits // 64 // 32)
+    for lane, packed in enumerate(lanes):
+        for word in range(words):
+            wave.vgprs[register + word, lane] = packed >> 32 * word & 0xFFFFFFFF
 
 
 def result_place(block: int, i: int, j: int, m: int, kind: str) -> tuple[int, int]:
