@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from kbserver.emulator.arguments import Launch
-from kbserver.emulator.entry_state import entry_state
+from kbserver.emulator.entry_state import EntryState, entry_state
 from kbserver.emulator.ir import LANES
+from kbserver.emulator.kernel import Kernel
 from kbserver.emulator.machine import Machine
 from kbserver.emulator.memory import POISON, Buffer, Memory
 from kbserver.emulator.operands import EXEC
@@ -40,7 +41,7 @@ def audit_workgroup(
     for place, number in zip(kernel.entry.workgroup_ids, (x, y, workgroup // (grid[0] * grid[1])), strict=True):
         if place is not None:
             scalars[place] = number
-    waves = [_wave(kernel.vgpr_slots, scalars, lds, space, launch, number) for number in range(launch.waves)]
+    waves = [_wave(kernel, start, scalars, lds, space, launch, number) for number in range(launch.waves)]
     run_workgroup(kernel, waves)
     outcome = machine.launch(memory, arguments, grid=grid, block=block, workgroups=range(workgroup, workgroup + 1))
 
@@ -60,10 +61,16 @@ def audit_workgroup(
 
 
 def _wave(
-    registers: int, scalars: list[int], lds: bytearray, space: AddressSpace, launch: Launch, number: int
-) -> Wavefront:
-    vgprs = [[_POISON_WORD] * LANES for _ in range(registers)]
+    kernel: Kernel, start: EntryState, scalars: list[int], lds: bytearray, space: AddressSpace, launch: Launch,
+    number: int,
+) -> Wavefront:  # fmt: skip
+    vgprs = [[_POISON_WORD] * LANES for _ in range(kernel.vgpr_slots)]
     vgprs[0] = launch.initial_v0().reshape(-1, LANES)[number].tolist()
-    wave = Wavefront(vgprs, list(scalars), lds, space)
+    wave = Wavefront(
+        vgprs, list(scalars), lds, space,
+        private=[bytearray([POISON]) * kernel.private_bytes for _ in range(LANES)],
+        symbols=start.symbols.tolist(),
+        symbols_at=start.symbols.ctypes.data,
+    )  # fmt: skip
     wave.set_pair(EXEC, int(launch.initial_exec()[number]))
     return wave

@@ -81,6 +81,7 @@ FINDING_KINDS = {
     8: "scratch access out of range",
     9: "LDS atomic not aligned",
     10: "global atomic not aligned",
+    11: "flat atomic on private memory",
 }
 KIND_NUMBERS = {name: number for number, name in FINDING_KINDS.items()}
 

@@ -109,8 +109,9 @@ class Translation:
         self.emitter.line(f"store i64 {d.index}, ptr %jumper, align 8")
         self.emitter.line("br label %dispatch")
 
-    def dispatch(self) -> None:
+    def dispatch(self, blocks: Sequence[Block]) -> None:
         """Emit what all computed jumps share: the choice among the entries, and the end for any other address."""
+        reached = {block.start for block in blocks}
         e = self.emitter
         e.label("dispatch")
         pointer = e.offset("%s", FUEL * 4)
@@ -120,7 +121,8 @@ class Translation:
         e.line(f"br i1 {empty.ref}, label %fuel, label %choose")
         e.label("choose")
         goal = e.load("%goal", u64)
-        cases = " ".join(f"i64 {self.kernel.addresses[place]}, label %at{place}" for place in self.kernel.entries.all)
+        entries = [place for place in self.kernel.entries.all if place in reached]
+        cases = " ".join(f"i64 {self.kernel.addresses[place]}, label %at{place}" for place in entries)
         e.line(f"switch i64 {goal.ref}, label %lost [ {cases} ]")
         e.label("lost")
         e.store(goal, slot_pointer(e, "%ctx", CONTEXT, "lost_address"))
@@ -215,7 +217,7 @@ def translate(kernel: Kernel, observers: Sequence[Observer] = ()) -> TranslatedK
     for block in blocks:
         t.block(block)
     if any(getattr(kernel.rows[block.end - 1], "kind", "") in ("computed", "call") for block in blocks):
-        t.dispatch()
+        t.dispatch(blocks)
     states = "".join(
         f" i32 {block.start}, label %{block.label}" for block in blocks if block.resumes or not block.start
     )

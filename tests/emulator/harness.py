@@ -17,7 +17,7 @@ from kbserver.toolchain.assembly import parse_assembly
 ALL = (1 << 64) - 1
 
 
-def kernel_text(body: str, arch: str = "gfx950", *, lds_bytes: int = 0) -> str:
+def kernel_text(body: str, arch: str = "gfx950", *, lds_bytes: int = 0, private_bytes: int = 0) -> str:
     """Return a whole assembly text around the lines of one kernel."""
     return f"""\t.amdgcn_target "amdgcn-amd-amdhsa--{arch}"
 \t.type\tk,@function
@@ -26,6 +26,7 @@ k:
 \ts_endpgm
 \t.amdhsa_kernel k
 \t\t.amdhsa_group_segment_fixed_size {lds_bytes}
+\t\t.amdhsa_private_segment_fixed_size {private_bytes}
 \t.end_amdhsa_kernel
 """
 
@@ -35,8 +36,8 @@ def load(body: str, arch: str = "gfx950", **options: int) -> Kernel:
 
 
 @lru_cache(maxsize=64)
-def _compiled(body: str, arch: str) -> tuple[HostCode, int]:
-    translated = translate(load(body, arch))
+def _compiled(body: str, arch: str, private_bytes: int) -> tuple[HostCode, int]:
+    translated = translate(load(body, arch, private_bytes=private_bytes))
     return compile_ir(translated.ir, None), len(translated.segments)
 
 
@@ -46,9 +47,12 @@ def fresh_wave(registers: int = 256, lds_bytes: int = 0, exec_: int = ALL) -> Wa
     return wave
 
 
-def run(body: str, wave: WaveState, *, arch: str = "gfx950", memory: Memory | None = None) -> WaveRunner:
-    """Run the lines on a wavefront to the end; the wavefront is changed in place."""
-    code, segments = _compiled(body, arch)
+def run(
+    body: str, wave: WaveState, *, arch: str = "gfx950", memory: Memory | None = None, private_bytes: int = 0
+) -> WaveRunner:
+    """Run the lines on a wavefront to the end; the wavefront is changed in place. Private memory lies in its file of
+    VGPRs behind those that the lines name."""
+    code, segments = _compiled(body, arch, private_bytes)
     wave.state = 0
     runner = WaveRunner(code, segments, memory or Memory(), len(wave.lds))
     assert runner.resume(wave) == -1, "the wavefront did not end"

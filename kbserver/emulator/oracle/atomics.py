@@ -207,17 +207,27 @@ def _ds_steps() -> dict[str, Step]:
     return table
 
 
-def _global_steps() -> dict[str, Step]:
-    table: dict[str, Step] = {}
+def _memory_updates() -> dict[str, tuple[Update, int, bool]]:
+    table: dict[str, tuple[Update, int, bool]] = {}
     for bits, suffix in ((32, ""), (64, "_x2")):
         for name, update in _integer(bits).items():
             if name not in ("rsub", "mskor", "wrap"):
-                table[f"global_atomic_{name}{suffix}"] = _global_step(update, bits)
-        table[f"global_atomic_cmpswap{suffix}"] = _global_step(_if_equal, bits, compares=True)
+                table[f"{name}{suffix}"] = (update, bits, False)
+        table[f"cmpswap{suffix}"] = (_if_equal, bits, True)
     for name, update in _FLOATS.items():
         if name not in ("min_f32", "max_f32"):
-            table[f"global_atomic_{name}"] = _global_step(update, 64 if name.endswith("f64") else 32)
+            table[name] = (update, 64 if name.endswith("f64") else 32, False)
     return table
 
 
-STEPS: dict[str, Step] = {**_ds_steps(), **_global_steps()}
+MEMORY_UPDATES = _memory_updates()
+"""What follows `global_atomic_` or `flat_atomic_` -> (update, bits, whether it compares first)."""
+
+
+STEPS: dict[str, Step] = {
+    **_ds_steps(),
+    **{
+        f"global_atomic_{name}": _global_step(update, bits, compares=compares)
+        for name, (update, bits, compares) in MEMORY_UPDATES.items()
+    },
+}

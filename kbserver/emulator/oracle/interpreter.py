@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from kbserver.core.errors import TimedOut
 from kbserver.emulator.decode import Decoded, unsupported
 from kbserver.emulator.kernel import Kernel
-from kbserver.emulator.operands import EXEC, SCC, VCC, Number, Operand, Register
+from kbserver.emulator.operands import EXEC, SCC, VCC, Number, Operand, Register, SymbolPart
 from kbserver.emulator.oracle import rules
+from kbserver.emulator.oracle.calls import follow, index_mode, symbol_part
 from kbserver.emulator.oracle.rule import Rule, width
 from kbserver.emulator.oracle.special import CONDITIONS, steps
 from kbserver.emulator.oracle.state import Wavefront
@@ -57,7 +58,8 @@ def _run_to_barrier(kernel: Kernel, wave: Wavefront, limit: int) -> None:
                 wave.pc = kernel.labels[d.word(0)]
             continue
         try:
-            _execute(wave, d)
+            if not follow(kernel, wave, d) and not index_mode(wave, d):
+                _execute(wave, d)
         except Unreadable as error:
             raise unsupported(d.instruction, f"the interpreter does not know {error}") from None
 
@@ -117,6 +119,8 @@ def _scalar_source(
             number = int(operand.value.value) % 2**16
             return (number - 2**16) % 2**32 if word == "k" and number >> 15 else number
         return constant(operand.value, word)
+    if isinstance(operand.value, SymbolPart):
+        return symbol_part(wave, operand.value)
     if operand.register is None:
         raise Unreadable(str(operand.value))
     return register_bits(wave, operand.register, width(word), 0)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import M0, VCC, Name, Number, Register
-from kbserver.emulator.oracle import atomics, permutes
+from kbserver.emulator.oracle import atomics, permutes, private_memory
 from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
@@ -264,6 +264,7 @@ def steps() -> Mapping[str, Step]:
         **MIXED,
         **atomics.STEPS,
         **permutes.STEPS,
+        **private_memory.STEPS,
     }
     for dwords, name in ((1, "b32"), (2, "b64")):
         for stride, form in ((1, ""), (64, "st64")):

@@ -53,6 +53,13 @@ class Wavefront:
     executed: int = 0
     counts: dict[int, int] = field(default_factory=dict)
     """instruction -> how often it ran."""
+    private: list[bytearray] = field(default_factory=lambda: [bytearray() for _ in range(LANES)])
+    """Private memory of each lane."""
+    symbols: list[int] = field(default_factory=list)
+    symbols_at: int = 0
+    """Address of the table of symbols."""
+    indexed: int = 0
+    """Which operands M0 indexes (s_set_gpr_idx_on)."""
 
     def pair(self, index: int) -> int:
         return self.scalars[index] | self.scalars[index + 1] << 32
@@ -72,6 +79,16 @@ class Wavefront:
         """Return the numbers of the active lanes."""
         mask = self.exec
         return [lane for lane in range(LANES) if mask >> lane & 1]
+
+    def private_read(self, lane: int, address: int, size: int) -> bytes:
+        if address + size > len(self.private[lane]):
+            raise OutOfRange(f"private read of {size} bytes at {address}")
+        return bytes(self.private[lane][address : address + size])
+
+    def private_write(self, lane: int, address: int, raw: bytes) -> None:
+        if address + len(raw) > len(self.private[lane]):
+            raise OutOfRange(f"private write of {len(raw)} bytes at {address}")
+        self.private[lane][address : address + len(raw)] = raw
 
     def lds_read(self, address: int, size: int) -> bytes:
         if address + size > len(self.lds):

@@ -3,8 +3,10 @@ each kind go to that kind's routine with its checks."""
 
 from __future__ import annotations
 
-from kbserver.emulator.context import PRIVATE_APERTURE, SHARED_APERTURE
+from kbserver.emulator.context import KIND_NUMBERS, PRIVATE_APERTURE, SHARED_APERTURE
+from kbserver.emulator.runtime.atomic_operations import OPERATIONS, Operation
 from kbserver.emulator.runtime.elements import LOADS, STORES
+from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes
 from kbserver.emulator.runtime.routine import Routine
 
 _PARAMETERS = "ptr %addresses, i64 %exec, ptr %data, ptr %lds, ptr %scratch, i64 %lane_bytes, ptr %ctx, i32 %site"
@@ -55,7 +57,35 @@ global_done:
     return Routine(text, tuple(f"{where}_{verb}_{suffix}" for where in ("lds", "scratch", "global")))
 
 
+def _atomic(name: str, operation: Operation) -> Routine:
+    """An atomic on private memory, which the hardware does not have, changes nothing and is recorded."""
+    refuse = f"""  call void @record_finding(ptr %ctx, i64 {KIND_NUMBERS["flat atomic on private memory"]}, i32 %site, \
+i64 {{lane}}, i64 0, i64 {operation.bits // 8})"""
+    operands = "ptr %data, ptr %second, ptr %result, ptr %lds, ptr %ctx, i32 %site"
+    text = f"""define internal void @flat_atomic_{name}(ptr %addresses, i64 %exec, i64 %offset, {operands}) {{
+entry:
+{SORT}
+  br i1 %some_lds, label %to_lds, label %lds_done
+to_lds:
+  call void @lds_atomic_{name}(ptr %low, i64 %lds_lanes, i64 0, {operands})
+  br label %lds_done
+lds_done:
+  br i1 %some_global, label %to_global, label %global_done
+to_global:
+  call void @global_atomic_{name}(ptr %addresses, i64 %global_lanes, i64 0, {operands})
+  br label %global_done
+global_done:
+  br i1 %some_scratch, label %refuse, label %done
+{over_lanes("%scratch_lanes", refuse, "refuse", "done")}
+done:
+  ret void
+}}
+"""
+    return Routine(text, (f"lds_atomic_{name}", f"global_atomic_{name}", "record_finding"), (CTTZ,))
+
+
 ROUTINES = {
+    **{f"flat_atomic_{name}": _atomic(name, operation) for name, operation in OPERATIONS.items()},
     **{f"flat_load_{suffix}": _routine("load", suffix) for suffix in LOADS},
     **{f"flat_store_{suffix}": _routine("store", suffix) for suffix in STORES},
 }

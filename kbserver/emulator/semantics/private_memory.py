@@ -11,7 +11,9 @@ from kbserver.emulator.decode import Decoded
 from kbserver.emulator.ir import LANES, Value
 from kbserver.emulator.operands import Name, Operand
 from kbserver.emulator.rows import Row, Special
+from kbserver.emulator.runtime.atomic_operations import OPERATIONS
 from kbserver.emulator.runtime.elements import LOADS, STORES, Element
+from kbserver.emulator.semantics.atomics import MEMORY_ATOMICS, call_atomic, returns_old
 from kbserver.emulator.semantics.global_memory import CACHE_BITS
 from kbserver.emulator.translate import Translation
 from kbserver.emulator.types import i32, u32
@@ -93,9 +95,32 @@ def _flat_store(suffix: str, element: Element) -> Special:
     return Special(function, _MODIFIERS, reads=(0, 1), counter=FLAT_COUNTER)
 
 
+def _atomic_places(d: Decoded) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return ((0,), (1, 2)) if len(d.operands) == 3 else ((), (0, 1))
+
+
+def _flat_atomic(name: str) -> Special:
+    """[old,] address, data. Of a compare the data are the new value, then the value to find."""
+    operation = OPERATIONS[name]
+    dwords = operation.bits // 32
+    width = dwords * (2 if operation.two else 1)
+
+    def function(t: Translation, d: Decoded) -> None:
+        returns = returns_old(t, d)
+        if len(d.operands) != 2 + returns:
+            raise BadOperand("the old value is returned exactly when sc0 (glc on gfx90a) is set")
+        to = d.register(0, "v", dwords) if returns else None
+        data = d.register(1 + returns, "v", width).index
+        flat_addresses(t, d, int(returns))
+        call_atomic(t, d, f"flat_atomic_{name}", "%addresses", 0, data, data + width - dwords, to)
+
+    return Special(function, _MODIFIERS, counter=FLAT_COUNTER, places=_atomic_places)
+
+
 ROWS: dict[str, Row] = {
     **{f"scratch_load_{suffix}": _scratch_load(suffix, element) for suffix, element in LOADS.items()},
     **{f"scratch_store_{suffix}": _scratch_store(suffix, element) for suffix, element in STORES.items()},
     **{f"flat_load_{suffix}": _flat_load(suffix, element) for suffix, element in LOADS.items()},
     **{f"flat_store_{suffix}": _flat_store(suffix, element) for suffix, element in STORES.items()},
+    **{f"flat_atomic_{name}": _flat_atomic(operation) for name, operation in MEMORY_ATOMICS.items()},
 }
