@@ -82,6 +82,10 @@ FINDING_KINDS = {
     9: "LDS atomic not aligned",
     10: "global atomic not aligned",
     11: "flat atomic on private memory",
+    12: "LDS transposing read without all lanes",
+    13: "LDS transposing read not aligned",
+    14: "buffer access not aligned",
+    15: "buffer resource of a kind that is not emulated",
 }
 KIND_NUMBERS = {name: number for number, name in FINDING_KINDS.items()}
 

@@ -22,6 +22,7 @@ from kbserver.emulator.kernel import Kernel
 from kbserver.emulator.linking import targets
 from kbserver.emulator.operands import Register
 from kbserver.emulator.rows import Flow
+from kbserver.emulator.semantics.atomics import LDS_ATOMICS
 
 MOST_YOUNGER = 64
 """vmcnt has 6 bits and lgkmcnt 4: a larger distance proves nothing more, and the analysis must end."""
@@ -111,7 +112,7 @@ def _uses(d: Decoded, effect: Effects, state: _State, loops: _Loops) -> Iterator
             if load is not None and load.site != d.index:
                 del state[key]
                 yield MissingWait(d.index, load.site, _named(load.counters), str(register))
-    if d.name.startswith("ds_read"):
+    if d.name.startswith("ds_read") or d.name in LDS_ATOMICS:
         for key, load in list(state.items()):
             if key[0] == _LDS and not loops.together(load.site, d.index):
                 del state[key]
@@ -136,7 +137,7 @@ def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
             if load.counters & raised and not load.arrived:
                 state[key] = replace(load, younger=min(load.younger + 1, MOST_YOUNGER))
         load = _Load(index, raised, ordered=d.name not in UNORDERED and len(raised) == 1)
-        if d.name in LDS_DIRECT:
+        if d.name in LDS_DIRECT or "lds" in d.modifiers:
             state[_LDS, index] = load
         for register in effect.writes:
             state.update(dict.fromkeys(_keys(register), load))

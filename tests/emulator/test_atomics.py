@@ -14,6 +14,7 @@ from kbserver.emulator.effects import effects
 from kbserver.emulator.memory import Memory
 from kbserver.emulator.oracle.atomics import STEPS
 from kbserver.emulator.semantics.atomics import ROWS
+from kbserver.emulator.wait_check import missing_waits
 from kbserver.emulator.wave import WaveRunner, WaveState
 from tests.emulator.both import differences
 from tests.emulator.harness import ALL, fresh_wave, lanes, load, run
@@ -57,7 +58,13 @@ def _numbers(name: str, rng: np.random.Generator, count: int) -> np.ndarray:
     size = _bits(name)
     if "f64" in name or "f32" in name:
         values = (rng.normal(size=count) * 10.0 ** rng.integers(-2, 3, count)).astype(f"f{size // 8}")
-        values[rng.random(count) < 0.2] = rng.choice([0.0, -0.0, 1.5, np.inf, 1e-40 if size == 32 else 1e-310])
+        special = rng.random(count) < 0.3
+        values[special] = rng.choice([0.0, -0.0, 1.5, np.inf, 1e-40 if size == 32 else 1e-310], special.sum())
+        if "min" in name or "max" in name:
+            words = values.view(f"u{size // 8}")
+            one = np.float32(np.inf).view(np.uint32) if size == 32 else np.float64(np.inf).view(np.uint64)
+            words[rng.random(count) < 0.1] = one + 1  # signaling
+            words[rng.random(count) < 0.1] = one + (1 << (22 if size == 32 else 51)) + 5
         return values.view(np.uint32).reshape(count, size // 32).repeat(64 // size, axis=1)
     if "bf16" in name:
         return (rng.normal(size=(count, 4)).astype(np.float32).view(np.uint32) >> 16).astype(np.uint16).view(np.uint32)
@@ -133,8 +140,14 @@ _LITERAL = [
     ("ds_min_rtn_i32", 1, 0xFFFFFFFF, 0, 0xFFFFFFFF),
     ("ds_min_rtn_u32", 1, 0xFFFFFFFF, 0, 1),
     ("ds_min_rtn_f32", 0x3F800000, 0xBF800000, 0, 0xBF800000),
-    ("ds_min_rtn_f32", 0x3F800000, 0x7FC00000, 0, 0x3F800000),  # a NaN is not smaller
-    ("ds_max_rtn_f32", 0x7FC00000, 0x3F800000, 0, 0x7FC00000),  # nothing is larger than a NaN
+    ("ds_min_rtn_f32", 0x3F800000, 0x7FC00000, 0, 0x3F800000),  # a quiet NaN loses, wherever it is
+    ("ds_max_rtn_f32", 0x7FC00000, 0x3F800000, 0, 0x3F800000),
+    ("ds_min_rtn_f32", 0x3F800000, 0x7F800001, 0, 0x7FC00001),  # a signaling NaN becomes quiet
+    ("ds_max_rtn_f32", 0x7F800001, 0x3F800000, 0, 0x7FC00001),
+    ("ds_min_rtn_f32", 0x00000000, 0x80000000, 0, 0x80000000),  # -0 is below +0
+    ("ds_max_rtn_f32", 0x80000000, 0x00000000, 0, 0x00000000),
+    ("ds_min_rtn_f32", 0xC0000000, 0xBF800000, 0, 0xC0000000),
+    ("ds_max_rtn_f32", 0x00000002, 0x00000001, 0, 0x00000002),
     ("ds_add_rtn_f32", 0x00000001, 0x00000001, 0, 0x00000002),  # denormals count
     ("ds_pk_add_rtn_f16", 0x3C00_0001, 0x3C00_0001, 0, 0x4000_0002),
     ("ds_pk_add_rtn_bf16", 0x3F80_4000, 0x3B80_BF80, 0, 0x3F80_3F80),  # 1 + 2^-8 is half way: to even
@@ -176,6 +189,18 @@ def _global_wave(memory: Memory, words: np.ndarray, offsets: np.ndarray, exec_: 
     wave.vgprs[3] = (address >> np.uint64(32)).astype(np.uint32)
     wave.vgprs[8:10] = 0xAAAAAAAA
     return wave, buffer.array
+
+
+@pytest.mark.parametrize(
+    ("held", "data", "then"),
+    [(0x00000001, 0x00000001, 0), (0x80000001, 0x80000001, 0x80000000), (0x00800000, 0x807FFFFF, 0x00800000)],
+)
+def test_f32_sum_in_memory_flushes_denormals_that_come_in(held: int, data: int, then: int) -> None:
+    memory = Memory()
+    wave, content = _global_wave(memory, np.array([held], np.uint32), np.zeros(64), 1)
+    wave.vgprs[4] = data
+    run("global_atomic_add_f32 v[2:3], v4, off", wave, memory=memory)
+    assert content.tolist() == [then]
 
 
 def test_global_atomic_takes_a_scalar_base() -> None:
@@ -287,6 +312,13 @@ def test_effects(line: str, reads: list[str], writes: list[str], counter: str) -
     found = effects(kernel.code[0], kernel.rows[0])
     assert ([str(r) for r in found.reads], [str(r) for r in found.writes]) == (reads, writes)
     assert found.counter == counter
+
+
+def test_an_lds_atomic_needs_the_wait_for_a_direct_load_into_lds() -> None:
+    direct = "global_load_lds_dword v[2:3], off"
+    found = missing_waits(load(f"{direct}\nds_add_u32 v4, v5"))
+    assert [(use.site, use.loader, use.counter, use.what) for use in found] == [(1, 0, "vmcnt", "LDS")]
+    assert not list(missing_waits(load(f"{direct}\ns_waitcnt vmcnt(0)\ns_barrier\nds_add_u32 v4, v5")))
 
 
 @needs_clang

@@ -1,4 +1,4 @@
-"""DS permutes, swizzles and the transposing read: which lane's value arrives where, and what inactive lanes give."""
+"""DS permutes, swizzles and transposing reads: which lane's value arrives where, and what inactive lanes give."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from kbserver.core.errors import UnsupportedInstruction
+from kbserver.emulator.context import FINDING, FINDING_KINDS
+from kbserver.emulator.wave import WaveRunner
 from tests.emulator.both import differences
 from tests.emulator.harness import ALL, fresh_wave, run
 from tests.toolchain.clang import assembles, needs_clang
@@ -113,14 +115,60 @@ def test_permutes_and_swizzles_agree_with_the_oracle(exec_: int) -> None:
     assert differences(lines, wave) == []
 
 
-@pytest.mark.parametrize("exec_", [ALL, SOME])
-def test_transposing_read_agrees_with_the_oracle(exec_: int) -> None:
+_TRANSPOSES = {"b64_tr_b16": (16, 8, 8), "b64_tr_b8": (8, 8, 8), "b64_tr_b4": (4, 8, 8), "b96_tr_b6": (6, 12, 16)}
+"""Suffix -> bits of an element, bytes a lane, alignment."""
+
+
+def _transposing_line(suffix: str) -> str:
+    return f"ds_read_{suffix} v[4:{3 + _TRANSPOSES[suffix][1] // 4}], v2 offset:16"
+
+
+@pytest.mark.parametrize("suffix", _TRANSPOSES)
+def test_transposing_read_agrees_with_the_oracle(suffix: str) -> None:
     rng = np.random.default_rng(6)
-    wave = fresh_wave(16, lds_bytes=2048, exec_=exec_)
-    wave.lds[:] = rng.integers(0, 256, 2048, dtype=np.uint8)
+    wave = fresh_wave(16, lds_bytes=4096)
+    wave.lds[:] = rng.integers(0, 256, 4096, dtype=np.uint8)
     wave.vgprs[:] = rng.integers(0, 1 << 32, wave.vgprs.shape, dtype=np.uint32)
-    wave.vgprs[2] = rng.integers(0, 200, 64) * 8
-    assert differences(["ds_read_b64_tr_b16 v[4:5], v2 offset:16"], wave) == []
+    wave.vgprs[2] = rng.integers(0, 200, 64) * _TRANSPOSES[suffix][2]
+    assert differences([_transposing_line(suffix)], wave) == []
+
+
+@pytest.mark.parametrize("suffix", _TRANSPOSES)
+def test_transposing_read_gives_each_lane_its_column_of_a_matrix(suffix: str) -> None:
+    # A matrix of 16 columns, stored row by row in `width` bits: 16 lanes read its rows in order, and lane i gets
+    # column i. Each group of 16 lanes has a matrix of its own.
+    width, size, step = _TRANSPOSES[suffix]
+    rows = size * 8 // width
+    matrices = np.random.default_rng(8).integers(0, 1 << width, (4, rows, 16))
+    wave = fresh_wave(16, lds_bytes=16 + 64 * step)
+    for lane in range(64):
+        flat = matrices[lane // 16].reshape(-1)[lane % 16 * rows : (lane % 16 + 1) * rows]
+        bits = sum(int(value) << width * place for place, value in enumerate(flat))
+        wave.lds[16 + lane * step : 16 + lane * step + size] = np.frombuffer(bits.to_bytes(size, "little"), np.uint8)
+    wave.vgprs[2] = LANES * step
+    run(_transposing_line(suffix), wave)
+    for lane in range(64):
+        got = sum(int(wave.vgprs[4 + place, lane]) << 32 * place for place in range(size // 4))
+        column = [got >> width * row & (1 << width) - 1 for row in range(rows)]
+        assert column == matrices[lane // 16, :, lane % 16].tolist(), lane
+
+
+def _kinds(runner: WaveRunner) -> list[tuple[str, int]]:
+    found = runner.findings[: runner.finding_count]
+    return [(FINDING_KINDS[int(row[FINDING["kind"]])], int(row[FINDING["lane"]])) for row in found]
+
+
+@pytest.mark.parametrize("suffix", _TRANSPOSES)
+def test_transposing_read_wants_all_lanes_and_aligned_addresses(suffix: str) -> None:
+    step = _TRANSPOSES[suffix][2]
+    wave = fresh_wave(16, lds_bytes=4096, exec_=ALL ^ 0b1000)
+    wave.vgprs[2] = LANES * step
+    wave.vgprs[2, 5] += step // 2
+    kind = "LDS transposing read"
+    assert _kinds(run(_transposing_line(suffix), wave)) == [
+        (f"{kind} without all lanes", 3),
+        (f"{kind} not aligned", 5),
+    ]
 
 
 @pytest.mark.parametrize("offset", ["0xc020", "0xe020", "0x8155", "swizzle(QUAD_PERM,1,2)", "swizzle(ROTATE,0,1)"])
@@ -166,7 +214,7 @@ def test_the_assembler_accepts_these_lines(tmp_path: Path) -> None:
     lines += [
         "ds_bpermute_b32 v5, v1, v2 offset:8",
         "ds_permute_b32 v5, v1, v2",
-        "ds_read_b64_tr_b16 v[4:5], v2 offset:16",
+        *(_transposing_line(suffix) for suffix in _TRANSPOSES),
         "ds_cmpst_rtn_b32 v8, v2, v4, v5",
         "ds_cmpst_b32 v2, v4, v5",
         "ds_wrxchg_rtn_b32 v8, v2, v4",

@@ -1,4 +1,5 @@
-"""Atomics, lane by lane in ascending order, from the DS and FLAT chapters of the CDNA4 manual."""
+"""Atomics, lane by lane in ascending order, from the DS and FLAT chapters of the CDNA4 manual and its chapter on float
+memory atomics."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from collections.abc import Callable
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.oracle.arithmetic import add
 from kbserver.emulator.oracle.convert import bf16_bits
-from kbserver.emulator.oracle.formats import from_bits, to_bits
+from kbserver.emulator.oracle.formats import from_bits, is_nan, to_bits
 from kbserver.emulator.oracle.state import Wavefront
 from kbserver.emulator.oracle.values import Unreadable, register_bits
 
@@ -25,8 +26,33 @@ def _float_sum(bits: int) -> Update:
     return lambda held, data, _: to_bits(add(from_bits(held, bits), from_bits(data, bits)), bits)
 
 
-def _float_choice(bits: int, better: Callable[[float, float], bool]) -> Update:
-    return lambda held, data, _: data if better(from_bits(data, bits), from_bits(held, bits)) else held
+def _flushed(bits: int) -> int:
+    """Return an f32 whose denormals are zeros of their sign."""
+    return bits if bits >> 23 & 0xFF else bits & 0x80000000
+
+
+def _flushed_sum(held: int, data: int, _: int) -> int:
+    return to_bits(add(from_bits(_flushed(held), 32), from_bits(_flushed(data), 32)), 32)
+
+
+def _float_choice(bits: int, *, largest: bool) -> Update:
+    """The selection rules of the manual: a signaling NaN becomes quiet, a quiet one loses, -0 is below +0."""
+    quiet = 1 << (22 if bits == 32 else 51)
+
+    def place(value: int) -> tuple[int, float, int]:
+        number = from_bits(value, bits)
+        if math.isnan(number):
+            return (-1 if largest else 1, 0.0, 0)
+        return (0, number, 0 if value >> (bits - 1) else 1)
+
+    def update(held: int, data: int, _: int) -> int:
+        for value in (held, data):
+            if is_nan(value, bits) and not value & quiet:
+                return value | quiet
+        better = place(data) > place(held) if largest else place(data) < place(held)
+        return data if better else held
+
+    return update
 
 
 def _halves(one: Callable[[int, int], int]) -> Update:
@@ -68,9 +94,10 @@ def _integer(bits: int) -> dict[str, Update]:
 
 
 _FLOATS: dict[str, Update] = {
-    **{f"add_f{bits}": _float_sum(bits) for bits in (32, 64)},
-    **{f"min_f{bits}": _float_choice(bits, lambda new, held: new < held) for bits in (32, 64)},
-    **{f"max_f{bits}": _float_choice(bits, lambda new, held: new > held) for bits in (32, 64)},
+    "add_f32": _flushed_sum,  # in memory; LDS keeps denormals
+    "add_f64": _float_sum(64),
+    **{f"min_f{bits}": _float_choice(bits, largest=False) for bits in (32, 64)},
+    **{f"max_f{bits}": _float_choice(bits, largest=True) for bits in (32, 64)},
     "pk_add_f16": _halves(lambda a, b: to_bits(add(from_bits(a, 16), from_bits(b, 16)), 16)),
     "pk_add_bf16": _halves(_bf16_sum),
 }
@@ -197,7 +224,7 @@ def _ds_steps() -> dict[str, Step]:
         define("cmpst", f"b{bits}", _if_equal_first, bits, 2)
         define("cmpst", f"f{bits}", _if_equal_floats(bits), bits, 2)
         for verb in ("add", "min", "max"):
-            define(verb, f"f{bits}", _FLOATS[f"{verb}_f{bits}"], bits)
+            define(verb, f"f{bits}", _float_sum(bits) if verb == "add" else _FLOATS[f"{verb}_f{bits}"], bits)
         table[f"ds_wrxchg_rtn_b{bits}"] = _lds_step(integer["swap"], bits, returns=True, operands=1)
         table[f"ds_wrxchg2_rtn_b{bits}"] = _lds_exchange_two(bits, 1)
         table[f"ds_wrxchg2st64_rtn_b{bits}"] = _lds_exchange_two(bits, 64)

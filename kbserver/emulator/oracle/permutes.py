@@ -1,7 +1,7 @@
 """Values between lanes by way of the LDS unit: permutes, swizzles and transposing reads.
 
 Permutes and the butterfly follow the CDNA4 manual; the other swizzles follow LLVM's table of modifiers; the transposing
-read of 16-bit elements follows AMD's correction of its simulator (rocm-systems pull request 10175).
+reads follow the address arithmetic of rocRoller's tests, in which 16 lanes read 16 columns of the rows.
 """
 
 from __future__ import annotations
@@ -101,4 +101,7 @@ STEPS: dict[str, Step] = {
     "ds_permute_b32": _forward,
     "ds_swizzle_b32": _swizzle,
     "ds_read_b64_tr_b16": _transposing_read(16, 8),
+    "ds_read_b64_tr_b8": _transposing_read(8, 8),
+    "ds_read_b64_tr_b4": _transposing_read(4, 8),
+    "ds_read_b96_tr_b6": _transposing_read(6, 12),
 }

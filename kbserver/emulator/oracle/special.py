@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
-from kbserver.emulator.operands import M0, VCC, Name, Number, Register
-from kbserver.emulator.oracle import atomics, permutes, private_memory
+from kbserver.emulator.operands import VCC, Name, Number, Register
+from kbserver.emulator.oracle import atomics, direct, permutes, private_memory
 from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
@@ -106,12 +106,6 @@ def _global_store_narrow(size: int, shift: int) -> Step:
     return step
 
 
-def _global_to_lds(wave: Wavefront, d: Decoded) -> None:
-    for lane in wave.active():
-        raw = wave.memory.read(_global_address(wave, d, 0, 1, lane), 4)
-        wave.lds_write(wave.scalars[M0] + d.number("offset") + 4 * lane, raw)
-
-
 def _lds_read(dwords: int) -> Step:
     def step(wave: Wavefront, d: Decoded) -> None:
         read = {lane: wave.lds_read(_lds_address(wave, d, 1, lane), dwords * 4) for lane in wave.active()}
@@ -162,7 +156,8 @@ def _lds_write2(dwords: int, stride: int) -> Step:
     def step(wave: Wavefront, d: Decoded) -> None:
         scale = 4 * dwords * stride
         for lane in wave.active():
-            for operand, name in ((1, "offset0"), (2, "offset1")):
+            both = d.number("offset0") != d.number("offset1")
+            for operand, name in ((1, "offset0"), (2, "offset1"))[: 2 if both else 1]:
                 raw = _dwords(wave, _operand_register(d, operand), lane, dwords)
                 wave.lds_write(_lds_address(wave, d, 0, lane, name, scale), raw)
 
@@ -247,7 +242,6 @@ def steps() -> Mapping[str, Step]:
         "v_writelane_b32": _write_lane,
         "v_pk_mov_b32": _move_pair,
         "v_mqsad_u32_u8": sliding_dwords,
-        "global_load_lds_dword": _global_to_lds,
         "global_load_short_d16": _global_load_half(False),
         "global_load_short_d16_hi": _global_load_half(True),
         **{f"global_load_{name}": _global_load(n) for name, n in _WIDE.items()},
@@ -263,6 +257,7 @@ def steps() -> Mapping[str, Step]:
         **MATRIX,
         **MIXED,
         **atomics.STEPS,
+        **direct.STEPS,
         **permutes.STEPS,
         **private_memory.STEPS,
     }

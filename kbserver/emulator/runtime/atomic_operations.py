@@ -1,9 +1,10 @@
 """What an atomic does to one address, as IR functions: `iN @<name>(ptr %at, iN %data, iN %second)` gives the old value.
 
 Each is atomic on the host as well: workgroups that run on different host threads share global memory. Meanings follow
-the pseudocode of AMD's CDNA4 ISA manual. Where it compares floats (`src < tmp ? src : tmp`), a NaN on either side
-leaves memory as it is. Denormals count: kernels in a mode that flushes them are refused, and gfx942 and gfx950 keep
-them in atomics on memory.
+AMD's CDNA4 ISA manual: integers its pseudocode, floats its chapter on float memory atomics. There a minimum or maximum
+takes -0 as smaller than +0, a number before a quiet NaN, and turns a signaling NaN into the quiet one. Denormals count
+in LDS, because kernels in a mode that flushes them are refused, and in f16, bf16 and f64; additions of f32 in memory
+flush those that come in.
 """
 
 from __future__ import annotations
@@ -41,11 +42,48 @@ _WRAP = """  %less = sub {i} %old, %data
   %more = add {i} %old, %second
   %enough = icmp uge {i} %old, %data
   %new = select i1 %enough, {i} %less, {i} %more"""
-# The float that memory holds against the one given; equal floats of different bits, as -0 and +0, are equal.
+# Floats of different bits can be equal, as -0 and +0 are.
+_SAME = """  %held = bitcast {i} %old to {f}
+  %wanted = bitcast {i} %second to {f}
+  %same = fcmp oeq {f} %held, %wanted
+  %new = select i1 %same, {i} %data, {i} %old"""
+# As integers the bits of floats are in order, when those of negative ones are inverted below the sign.
 _CHOOSE = """  %held = bitcast {i} %old to {f}
-  %given = bitcast {i} {one} to {f}
-  %wins = fcmp {relation} {f} %given, %held
-  %new = select i1 %wins, {i} %data, {i} %old"""
+  %given = bitcast {i} %data to {f}
+  %held_nan = fcmp uno {f} %held, %held
+  %given_nan = fcmp uno {f} %given, %given
+  %held_sign = ashr {i} %old, {top}
+  %held_mask = lshr {i} %held_sign, 1
+  %held_key = xor {i} %old, %held_mask
+  %given_sign = ashr {i} %data, {top}
+  %given_mask = lshr {i} %given_sign, 1
+  %given_key = xor {i} %data, %given_mask
+  %beats = icmp {relation} {i} %given_key, %held_key
+  %number = xor i1 %given_nan, true
+  %ahead = or i1 %beats, %held_nan
+  %wins = and i1 %ahead, %number
+  %chosen = select i1 %wins, {i} %data, {i} %old
+  %held_quiet = or {i} %old, {quiet}
+  %given_quiet = or {i} %data, {quiet}
+  %held_differs = icmp ne {i} %held_quiet, %old
+  %given_differs = icmp ne {i} %given_quiet, %data
+  %held_signals = and i1 %held_nan, %held_differs
+  %given_signals = and i1 %given_nan, %given_differs
+  %without_given = select i1 %given_signals, {i} %given_quiet, {i} %chosen
+  %new = select i1 %held_signals, {i} %held_quiet, {i} %without_given"""
+# A denormal that comes in counts as the zero of its sign.
+_FLUSHED_SUM = """  %held_size = and i32 %old, 2147483647
+  %held_tiny = icmp ult i32 %held_size, 8388608
+  %held_zero = and i32 %old, -2147483648
+  %held_bits = select i1 %held_tiny, i32 %held_zero, i32 %old
+  %given_size = and i32 %data, 2147483647
+  %given_tiny = icmp ult i32 %given_size, 8388608
+  %given_zero = and i32 %data, -2147483648
+  %given_bits = select i1 %given_tiny, i32 %given_zero, i32 %data
+  %held = bitcast i32 %held_bits to float
+  %given = bitcast i32 %given_bits to float
+  %sum = fadd float %held, %given
+  %new = bitcast float %sum to i32"""
 _HALVES = """  %held = bitcast i32 %old to <2 x half>
   %given = bitcast i32 %data to <2 x half>
   %sum = fadd <2 x half> %held, %given
@@ -73,14 +111,17 @@ _BFLOATS = """  %held = bitcast i32 %old to <2 x i16>
   %new = bitcast <2 x i16> %narrow to i32"""
 
 
-def _choose(bits: int, relation: str, one: str = "%data") -> str:
-    return _CHOOSE.format(i=f"i{bits}", f="float" if bits == 32 else "double", relation=relation, one=one)
+def _floats(text: str, bits: int, relation: str = "") -> str:
+    quiet = 1 << (22 if bits == 32 else 51)
+    f = "float" if bits == 32 else "double"
+    return text.format(i=f"i{bits}", f=f, top=bits - 1, quiet=quiet, relation=relation)
 
 
 def _operations() -> dict[str, Operation]:
     table = {
         "pk_add_f16": Operation(32, update=_HALVES),
         "pk_add_bf16": Operation(32, update=_BFLOATS),
+        "add_f32_flushed": Operation(32, update=_FLUSHED_SUM),
         "wrap_32": Operation(32, update=_WRAP.format(i="i32"), two=True),
     }
     for bits in (32, 64):
@@ -90,10 +131,10 @@ def _operations() -> dict[str, Operation]:
             f"rsub_{bits}": Operation(bits, update=_REVERSE.format(i=integer)),
             f"mskor_{bits}": Operation(bits, update=_MASKED_OR.format(i=integer), two=True),
             f"cmpswap_{bits}": Operation(bits, COMPARE, two=True),
-            f"cmpswap_f{bits}": Operation(bits, update=_choose(bits, "oeq", "%second"), two=True),
+            f"cmpswap_f{bits}": Operation(bits, update=_floats(_SAME, bits), two=True),
             f"add_f{bits}": Operation(bits, "fadd"),
-            f"min_f{bits}": Operation(bits, update=_choose(bits, "olt")),
-            f"max_f{bits}": Operation(bits, update=_choose(bits, "ogt")),
+            f"min_f{bits}": Operation(bits, update=_floats(_CHOOSE, bits, "slt")),
+            f"max_f{bits}": Operation(bits, update=_floats(_CHOOSE, bits, "sgt")),
         }
     return table
 

@@ -15,6 +15,7 @@ def routines() -> Mapping[str, Routine]:
         atomic_operations,
         atomics,
         bounds,
+        direct,
         flat,
         global_memory,
         grid,
@@ -22,6 +23,7 @@ def routines() -> Mapping[str, Routine]:
         permutes,
         scalar_memory,
         scratch,
+        transposes,
     )
 
     modules = (
@@ -35,6 +37,33 @@ def routines() -> Mapping[str, Routine]:
         permutes,
         scalar_memory,
         scratch,
+    )
+    modules = (
+        atomic_operations,
+        atomics,
+        bounds,
+        flat,
+        global_memory,
+        grid,
+        lds,
+        permutes,
+        scalar_memory,
+        scratch,
+        transposes,
+    )
+    modules = (
+        atomic_operations,
+        atomics,
+        bounds,
+        direct,
+        flat,
+        global_memory,
+        grid,
+        lds,
+        permutes,
+        scalar_memory,
+        scratch,
+        transposes,
     )
     table: dict[str, Routine] = {}
     for module in modules:

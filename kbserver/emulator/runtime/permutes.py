@@ -1,4 +1,4 @@
-"""Moves between lanes by way of the LDS crossbar; only the transposing read touches LDS itself."""
+"""Moves between lanes by way of the LDS crossbar, without touching LDS."""
 
 from __future__ import annotations
 
@@ -48,42 +48,7 @@ done:
     return Routine(text, (), (CTTZ,))
 
 
-def _transpose() -> Routine:
-    """Read 8 bytes a lane and transpose 16-bit elements among 16 lanes: element k of lane i is what lane
-    4k + i/4 read as its element i%4. Lanes that are not active read 0."""
-
-    def place(lane: int, element: int) -> int:
-        """Position among the 256 halves of two VGPRs."""
-        return element // 2 * 128 + lane * 2 + element % 2
-
-    sources = [0] * 256
-    for lane in range(64):
-        for element in range(4):
-            row, among = lane // 16 * 16, lane % 16
-            sources[place(lane, element)] = place(row + 4 * element + among // 4, among % 4)
-    mask = ", ".join(f"i32 {source}" for source in sources)
-    parameters = "ptr %addresses, i64 %exec, i64 %offset, ptr %data, ptr %lds, ptr %ctx, i32 %site"
-    text = f"""define internal void @lds_load_b64_tr_b16({parameters}) {{
-entry:
-  %raw = alloca [128 x i32], align 64
-  store <128 x i32> zeroinitializer, ptr %raw, align 64
-  call void @lds_load_dwordx2(ptr %addresses, i64 %exec, i64 %offset, ptr %raw, ptr %lds, ptr %ctx, i32 %site)
-  %read = load <256 x i16>, ptr %raw, align 64
-  %moved = shufflevector <256 x i16> %read, <256 x i16> poison, <256 x i32> <{mask}>
-  %words = bitcast <256 x i16> %moved to <128 x i32>
-  %old = load <128 x i32>, ptr %data, align 64
-  %one = bitcast i64 %exec to <64 x i1>
-  %both = shufflevector <64 x i1> %one, <64 x i1> poison, <128 x i32> <{", ".join(f"i32 {n % 64}" for n in range(128))}>
-  %new = select <128 x i1> %both, <128 x i32> %words, <128 x i32> %old
-  store <128 x i32> %new, ptr %data, align 64
-  ret void
-}}
-"""
-    return Routine(text, ("lds_load_dwordx2",))
-
-
 ROUTINES = {
     "bpermute": _permute("bpermute", _COPY, _GATHER),
     "permute": _permute("permute", _SCATTER, _FINISH),
-    "lds_load_b64_tr_b16": _transpose(),
 }

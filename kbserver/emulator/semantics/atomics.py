@@ -29,7 +29,8 @@ _INTEGER = ("add", "sub", "inc", "dec", "smin", "smax", "umin", "umax", "and", "
 MEMORY_ATOMICS = {
     **{name: f"{name}_32" for name in _INTEGER},
     **{f"{name}_x2": f"{name}_64" for name in _INTEGER},
-    **{name: name for name in ("add_f32", "pk_add_f16", "pk_add_bf16", "add_f64", "min_f64", "max_f64")},
+    **{name: name for name in ("pk_add_f16", "pk_add_bf16", "add_f64", "min_f64", "max_f64")},
+    "add_f32": "add_f32_flushed",
 }
 """What follows `global_atomic_` (and buffer_, flat_) -> operation of the runtime."""
 
@@ -134,3 +135,4 @@ ROWS: dict[str, Row] = {
     },
     **{f"global_atomic_{name}": _global(operation) for name, operation in MEMORY_ATOMICS.items()},
 }
+LDS_ATOMICS = frozenset(name for name in ROWS if name.startswith("ds_"))

@@ -7,6 +7,7 @@ from kbserver.emulator.decode import Decoded
 from kbserver.emulator.ir import Value
 from kbserver.emulator.operands import M0, Name, Operand
 from kbserver.emulator.rows import Row, Special
+from kbserver.emulator.runtime.direct import SUFFIXES
 from kbserver.emulator.runtime.elements import LOADS, STORES, Element
 from kbserver.emulator.translate import Translation
 from kbserver.emulator.types import u64
@@ -62,16 +63,26 @@ def _store(suffix: str, element: Element) -> Special:
     return Special(function, _MODIFIERS, reads=(0, 1, 2), counter="vmcnt")
 
 
-def _load_to_lds(suffix: str) -> Special:
-    """LDS byte of lane i: M0 + offset + i * size. The offset moves both the global and the LDS address."""
+def direct_start(t: Translation, d: Decoded, element: Element) -> str:
+    """Return the LDS byte where lane 0 of a direct load writes, as typed IR: M0 and the offset.
+
+    M0 counts whole dwords of the 64 KiB of LDS, 160 KiB on gfx950. Raises BadOperand where the target has no such load.
+    """
+    if element.dwords > 1 and t.arch != "gfx950":
+        raise BadOperand(f"{t.arch} has direct loads into LDS of a dword or less")
+    base = t.registers.sgpr(M0) & (0x3FFFC if t.arch == "gfx950" else 0xFFFC)
+    return (base.to(u64) + d.number("offset")).typed
+
+
+def _load_to_lds(suffix: str, element: Element) -> Special:
+    """The offset moves both the global and the LDS address."""
 
     def function(t: Translation, d: Decoded) -> None:
+        start = direct_start(t, d, element)
         _store_addresses(t, global_addresses(t, d, d.operands[0], d.operands[1]))
-        # The LDS base of M0 is a byte address of 16 bits before gfx950 and of 18 bits there (160 KiB of LDS).
-        start = (t.registers.sgpr(M0) & (0x3FFFF if t.arch == "gfx950" else 0xFFFF)).to(u64) + d.number("offset")
         t.call(
             f"global_load_lds_{suffix}",
-            f"ptr %addresses, {t.registers.exec_bits.typed}, ptr %lds, {start.typed}, ptr %ctx, i32 {d.index}",
+            f"ptr %addresses, {t.registers.exec_bits.typed}, ptr %lds, {start}, ptr %ctx, i32 {d.index}",
         )
 
     return Special(function, _MODIFIERS, reads=(0, 1), counter="vmcnt")
@@ -80,8 +91,5 @@ def _load_to_lds(suffix: str) -> Special:
 ROWS: dict[str, Row] = {
     **{f"global_load_{suffix}": _load(suffix, element) for suffix, element in LOADS.items()},
     **{f"global_store_{suffix}": _store(suffix, element) for suffix, element in STORES.items()},
-    **{
-        f"global_load_lds_{suffix}": _load_to_lds(suffix)
-        for suffix in ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
-    },
+    **{f"global_load_lds_{suffix}": _load_to_lds(suffix, LOADS[suffix]) for suffix in SUFFIXES},
 }

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from kbserver.emulator.decode import Decoded
-from kbserver.emulator.operands import Register
+from kbserver.emulator.ir import LANES, Value
+from kbserver.emulator.operands import M0, Register
 from kbserver.emulator.rows import Row, Special
 from kbserver.emulator.runtime.elements import LOADS, STORES, Element
 from kbserver.emulator.translate import Translation
+from kbserver.emulator.types import u32
 
 _ONE = frozenset({"offset"})
 _TWO = frozenset({"offset0", "offset1"})
@@ -77,14 +79,35 @@ def _write2(dwords: int, stride: int) -> Special:
 
     def function(t: Translation, d: Decoded) -> None:
         address = d.register(0, "v", 1)
-        for place in (0, 1):
+        # With one address the second value is not written.
+        for place in (0, 1) if d.number("offset0") != d.number("offset1") else (0,):
             data = d.register(1 + place, "v", dwords)
             _access(t, d, f"lds_store_{suffix}", address, data, d.number(f"offset{place}") * scale)
 
     return Special(function, _TWO, reads=(0, 1, 2), counter="lgkmcnt")
 
 
+def _by_lane(routine: str, *, load: bool) -> Special:
+    """Lane i at M0 + offset + 4i: no address in a VGPR."""
+
+    def function(t: Translation, d: Decoded) -> None:
+        data = t.registers.vgpr_pointer(d.register(0, "v", 1).index)
+        places = Value(t.emitter, "<" + ", ".join(f"i32 {4 * lane}" for lane in range(LANES)) + ">", u32, LANES)
+        base = (t.registers.sgpr(M0) & 0xFFFF).splat(LANES)
+        t.emitter.store(places + base, "%addresses", align=64)
+        exec_ = t.registers.exec_bits.typed
+        t.call(
+            routine,
+            f"ptr %addresses, {exec_}, i64 {d.number('offset')}, ptr {data}, ptr %lds, ptr %ctx, i32 {d.index}",
+        )
+
+    places = {"writes": (0,)} if load else {"reads": (0,)}
+    return Special(function, _ONE, counter="lgkmcnt", **places)
+
+
 ROWS: dict[str, Row] = {
+    "ds_read_addtid_b32": _by_lane("lds_load_dword", load=True),
+    "ds_write_addtid_b32": _by_lane("lds_store_dword", load=False),
     **{f"ds_read_{name}": _read(suffix, LOADS[suffix]) for name, suffix in _READS.items()},
     **{f"ds_write_{name}": _write(suffix, STORES[suffix]) for name, suffix in _WRITES.items()},
     "ds_read2_b32": _read2(1, 1),

@@ -1,4 +1,4 @@
-"""DS instructions that move values between lanes: permutes by address, swizzles by pattern, the transposing read."""
+"""DS instructions that move values between lanes: permutes by address, swizzles by pattern, transposing reads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kbserver.emulator.access import BadOperand
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.ir import LANES, select
 from kbserver.emulator.rows import Row, Special
+from kbserver.emulator.runtime.transposes import FORMS
 from kbserver.emulator.translate import Translation
 
 _OFFSET = frozenset({"offset"})
@@ -108,18 +109,24 @@ def _swizzle(t: Translation, d: Decoded) -> None:
     registers.set_vgpr(d.register(0, "v", 1).index, given.shuffle(swizzle_sources(d.modifiers.get("offset", 0))))
 
 
-def _transpose(t: Translation, d: Decoded) -> None:
-    if t.arch != "gfx950":
-        raise BadOperand(f"{t.arch} has no transposing read from LDS")
-    data, address = (t.registers.vgpr_pointer(d.register(place, "v", count).index) for place, count in ((0, 2), (1, 1)))
-    exec_ = t.registers.exec_bits.typed
-    arguments = f"ptr {address}, {exec_}, i64 {d.number('offset')}, ptr {data}, ptr %lds, ptr %ctx, i32 {d.index}"
-    t.call("lds_load_b64_tr_b16", arguments)
+def _transposing_read(suffix: str, dwords: int) -> Special:
+    def function(t: Translation, d: Decoded) -> None:
+        if t.arch != "gfx950":
+            raise BadOperand(f"{t.arch} has no transposing read from LDS")
+        pointer = t.registers.vgpr_pointer
+        data, address = pointer(d.register(0, "v", dwords).index), pointer(d.register(1, "v", 1).index)
+        exec_ = t.registers.exec_bits.typed
+        t.call(
+            f"lds_load_{suffix}",
+            f"ptr {address}, {exec_}, i64 {d.number('offset')}, ptr {data}, ptr %lds, ptr %ctx, i32 {d.index}",
+        )
+
+    return Special(function, _OFFSET, writes=(0,), reads=(1,), counter="lgkmcnt")
 
 
 ROWS: dict[str, Row] = {
     "ds_bpermute_b32": _permute("bpermute"),
     "ds_permute_b32": _permute("permute"),
     "ds_swizzle_b32": Special(_swizzle, _OFFSET, writes=(0,), reads=(1,), counter="lgkmcnt"),
-    "ds_read_b64_tr_b16": Special(_transpose, _OFFSET, writes=(0,), reads=(1,), counter="lgkmcnt"),
+    **{f"ds_read_{suffix}": _transposing_read(suffix, dwords) for suffix, (_, dwords) in FORMS.items()},
 }
