@@ -143,6 +143,8 @@ class Gpu:
         check_arch(code, self.identity)
         if self.name == "cuda":
             return code.assembly.encode()
+        if code.image is not None:
+            return code.image
         from kbserver.toolchain.link import code_object
 
         return code_object(code.assembly, code.arch)

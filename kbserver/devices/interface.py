@@ -11,11 +11,15 @@ from kbserver.devices.buffers import SharedBuffer
 
 @dataclass(frozen=True)
 class Code:
-    """A compiled kernel: the assembly text of its build, which symbol of it to launch, and the target."""
+    """A compiled kernel: the assembly text of its build, which symbol of it to launch, and the target.
+
+    image: the code object of that text, where one was given.
+    """
 
     assembly: str
     entry: str
     arch: str
+    image: bytes | None = None
 
 
 @dataclass(frozen=True)

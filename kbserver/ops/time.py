@@ -101,12 +101,20 @@ def time_kernel(
     from kbserver.runs.records import new_run_id, write_run
     from kbserver.runs.timing.method import Method
     from kbserver.runs.timing.run import against_of, time_subject
+    from kbserver.toolchain.ready import is_ready
 
     if not 0 < budget <= MAX_BUDGET_S:
         raise UsageError(f"budget is up to {MAX_BUDGET_S:g} seconds", where="budget")
     gpu, chosen_by = find_gpu(device)
     target, decided_by = gpu_target(gpu, arch)
     subject = find_subject(name, path, task, variant, target)
+    if is_ready(subject.snapshot.main) and subject.variant.defines:
+        raise UsageError(
+            f"{subject.variant.name} has its sizes compiled in, and a kernel is verified on small shapes before it is "
+            "timed on a large one",
+            where=subject.snapshot.main,
+            hint="give the source instead of machine code",
+        )
     baseline = against_of(against, subject, lambda text: _named(text, subject, target))
     workers = find_threads(threads)
     wanted = shape or subject.task.published_shape
@@ -128,7 +136,7 @@ def _named(text: str, subject: Subject, target: str) -> Subject:
         return replace(subject, snapshot=from_file(Path(text).expanduser()))
     plain = text.strip().removeprefix("kernel:")
     if plain in [one.name for one in subject.task.variants]:
-        return find_subject(plain, None, str(subject.task.folder / "task.yaml"), None, target)
+        return find_subject(plain, None, str(subject.task.path), None, target)
     return find_subject(plain, None, None, None, target)
 
 

@@ -53,12 +53,14 @@ def verify_kernel(
     name: Annotated[
         str | None,
         Arg(
-            "A kernel of the case study (kernels/task.yaml), or your own .hip file.",
+            "A kernel of the case study (kernels/task.yaml), or your own file.",
             positional=True,
             file_argument="path",
         ),
     ] = None,
-    path: Annotated[str | None, Arg("Your own kernel source file.")] = None,
+    path: Annotated[
+        str | None, Arg("Your own kernel: source, assembly text (.s) or code object (.co, .hsaco).")
+    ] = None,
     task: Annotated[
         str | None, Arg("Task file that says what is computed; default: the one that has the variant.", metavar="FILE")
     ] = None,
@@ -104,13 +106,15 @@ def verify_kernel(
     """  # fmt: skip
     started = time.monotonic()
     from kbserver.runs.cases import on_hardware, plan
+    from kbserver.runs.given import cases_of_subject
     from kbserver.runs.records import new_run_id, write_run
     from kbserver.runs.verify import verify
 
-    target, decided_by, choice = choose(device, arch)
+    target, decided_by, choice = choose(device, arch, path)
     subject = find_subject(name, path, task, variant, target)
     workers = find_threads(threads)
     cases = plan(subject.task, subject.variant, shape or subject.task.smallest_shape, seeds, orders)
+    cases = cases_of_subject(subject, cases)
     if choice.device.name != "emulator":
         cases = on_hardware(cases)
     outcome = verify(subject, cases, choice, workers)
@@ -123,6 +127,7 @@ def find_subject(name: str | None, path: str | None, task: str | None, variant: 
     """Return what is meant. Raises UsageError unless it is a named kernel, or a file with the variant that it is."""
     from kbserver.runs.stage import Subject
     from kbserver.runs.task import find_kernel, load_task
+    from kbserver.toolchain.ready import is_ready, open_ready
     from kbserver.toolchain.sources import from_file
 
     if (name is None) == (path is None):
@@ -142,7 +147,8 @@ def find_subject(name: str | None, path: str | None, task: str | None, variant: 
 
     if target not in of.arches and not target.startswith(PORTABLE):
         raise UsageError(f"{of.name} is written for {', '.join(of.arches)}, not for {target}", where="arch")
-    snapshot = from_file(Path(path).expanduser() if path is not None else found.source(of))
+    place = Path(path).expanduser() if path is not None else found.source(of)
+    snapshot = open_ready(place, target)[0] if is_ready(place) else from_file(place)
     return Subject(found, of, snapshot, target)
 
 
@@ -171,6 +177,8 @@ def _report(
     run_id: str, subject: Subject, decided_by: str, choice: Choice, cases: tuple[Case, ...], outcome: Outcome,
     path: str | None, total_s: float,
 ) -> VerifyReport:  # fmt: skip
+    from kbserver.runs.given import notes_on
+
     task, variant, tally = subject.task, subject.variant, outcome.tally
     built = outcome.builds[0]
     host = f" on {outcome.loads[0].host}" if outcome.loads else ""
@@ -208,6 +216,7 @@ def _report(
         total_findings=len(found),
         launches=tally.launches,
         support=_support(outcome),
+        notes=notes_on(subject, cases[0]),
         times=_times(outcome, total_s),
     )
 

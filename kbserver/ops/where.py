@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbserver.core.errors import UsageError
@@ -12,18 +13,29 @@ if TYPE_CHECKING:
     from kbserver.devices.gpu import Gpu
 
 
-def choose(device: str, arch: str | None) -> tuple[str, str, Choice]:
+def choose(device: str, arch: str | None, path: str | None) -> tuple[str, str, Choice]:
     """Return (target, how it was decided, device). Without `arch`, a GPU that is named decides the target.
 
-    Raises NoDevice and UnknownName.
+    path: the kernel's file, if it is one; machine code in it has its target. Raises NoDevice, UnknownName, UsageError.
     """
     from kbserver.devices import GPUS, find_device
 
     if device in GPUS:
         choice = find_device(device)
         return *gpu_target(choice.device, arch), choice  # type: ignore[arg-type]
-    target, decided_by = resolve_target(arch)
+    target, decided_by = target_of(arch, path)
     return target, decided_by, find_device(device, target)
+
+
+def target_of(arch: str | None, path: str | None) -> tuple[str, str]:
+    """Return (target, how it was decided): `arch`, else the target of the machine code in a file, else the default."""
+    from kbserver.toolchain.ready import is_ready, open_ready
+
+    if arch is None and path is not None and is_ready(path):
+        _, named = open_ready(Path(path).expanduser(), None)
+        if named is not None:
+            return resolve_target(named)[0], "the file"
+    return resolve_target(arch)
 
 
 def gpu_target(gpu: Gpu, arch: str | None) -> tuple[str, str]:

@@ -59,6 +59,8 @@ def _say_basis(document: Document, report: VerifyReport) -> None:
         for one in support.missing:
             text += f"; not {one.mnemonic} ({one.count}x, first `{one.text}` at {one.source or f'line {one.line}'})"
         document.say(text)
+    for note in report.notes:
+        document.say(f"note: {note}")
     document.say(f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}")
     t = report.times
     document.say(

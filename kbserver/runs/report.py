@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from kbserver.core.model import Record, Result
 
 PASS, FAIL, NOT_VERIFIED = "PASS", "FAIL", "NOT_VERIFIED"
@@ -142,4 +144,6 @@ class VerifyReport(Result):
     total_findings: int
     launches: list[LaunchLine]
     support: SupportSummary | None
+    notes: list[str] = Field(default_factory=list)
+    """What a reader must know about this verdict beyond the rules."""
     times: Times

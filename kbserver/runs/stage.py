@@ -18,6 +18,7 @@ from kbserver.runs.expression import evaluate
 from kbserver.runs.references import Reference
 from kbserver.runs.task import Step, Task, Variant
 from kbserver.toolchain.build import Build, build
+from kbserver.toolchain.ready import build_ready, is_ready
 from kbserver.toolchain.sources import Snapshot
 
 PORTABLE = "sm_"
@@ -51,7 +52,7 @@ class Pipeline:
         try:
             for step in subject.variant.steps:
                 if step.entry not in loaded:
-                    code = Code(built.assembly_text, step.entry, subject.arch)
+                    code = Code(built.assembly_text, step.entry, subject.arch, built.image)
                     loaded[step.entry] = device.load(code, buffer_bytes=buffer_bytes, wall_s=wall_s)
                 check_interface(subject, step, loaded[step.entry].info)
         except BaseException:
@@ -173,12 +174,14 @@ class Stages:
 
 
 def build_case(subject: Subject, case: Case) -> Build:
-    """Build the kernel with the sizes of a case."""
+    """Build the kernel with the sizes of a case; machine code that was given has its sizes."""
     defines = subject.task.defines_for(subject.variant, case.sizes, case.shape)
     if subject.arch.startswith(PORTABLE):
         from kbserver.toolchain.nvrtc import build_portable
 
         return build_portable(subject.snapshot, subject.arch, defines)
+    if is_ready(subject.snapshot.main):
+        return build_ready(subject.snapshot, subject.arch)
     return build(subject.snapshot, subject.arch, defines=defines)
 
 

@@ -178,7 +178,7 @@ def _measure(setting: _Setting, outcome: TimedOutcome) -> None:
 
 
 def _load(process: GpuProcess, slot: str, gpu: Gpu, built: Build, subject: Subject) -> dict[str, int]:
-    code = Code(built.assembly_text, subject.variant.entry, subject.arch)
+    code = Code(built.assembly_text, subject.variant.entry, subject.arch, built.image)
     _, arguments, _ = describe(code)
     wanted = subject.variant.arguments
     if arguments != len(wanted):
