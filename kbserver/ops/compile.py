@@ -77,6 +77,10 @@ def compile_kernel(
         int | None, Arg("Work-items of a workgroup as launched, for the occupancy; default: the declared bound.")
     ] = None,
     shape: Annotated[str | None, Arg("Shape of a case-study kernel with its sizes built in; default: paper.")] = None,
+    compare: Annotated[
+        str | None,
+        Arg("Another kernel to set this one against: a name, or a source file.", metavar="BEFORE"),
+    ] = None,
 ) -> CompileReport:
     """Compile a HIP kernel for one AMD GPU target and read what it costs: VGPRs, AGPRs, SGPRs, LDS, scratch, spills,
     waves per SIMD and the limiter, instruction mix, hot loop, warnings, and certain findings with their evidence.
@@ -84,16 +88,53 @@ def compile_kernel(
     register count or occupancy, and after each change of a kernel; inspect_assembly then shows the code of the build.
     A failed compile is an error with the diagnostics; no other target is tried.
     """  # fmt: skip
-    from kbserver.toolchain.assembly import parse_assembly
-
     if workgroup is not None and not 1 <= workgroup <= 1024:
         raise UsageError("a workgroup has 1 to 1,024 work-items", where="workgroup")
     target, decided_by = resolve_target(arch)
+    options = _Options(target, decided_by, defines, flags, compiler, workgroup)
     origin = find_origin(name=name, path=path, source=source, shape=shape)
-    built = build_origin(origin, target, defines=defines, flags=flags, compiler=compiler)
+    before = None
+    if compare is not None:
+        from kbserver.ops.other import looks_like_file
+
+        other, is_file = compare.strip(), looks_like_file(compare.strip())
+        # A shape is of a kernel with a name: beside a file, the other kernel has its published one.
+        before = find_origin(
+            name=None if is_file else other,
+            path=other if is_file else None,
+            source=None,
+            shape=None if is_file or name is None else shape,
+        )
+    report = _compile(origin, options)
+    if before is None:
+        return report
+    from kbserver.ops.compile_compare import compare_builds
+
+    entries = tuple(one.variant.entry if one.variant else None for one in (before, origin))
+    return report.model_copy(update={"comparison": compare_builds(_compile(before, options), report, entries)})
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How sources are built: the same for both of a comparison."""
+
+    target: str
+    decided_by: str
+    defines: dict[str, str] | None
+    flags: list[str] | None
+    compiler: str | None
+    workgroup: int | None
+
+
+def _compile(origin: Origin, options: _Options) -> CompileReport:
+    """Build a source and read what its kernels cost."""
+    from kbserver.toolchain.assembly import parse_assembly
+
+    target, defines, flags = options.target, options.defines, options.flags
+    built = build_origin(origin, target, defines=defines, flags=flags, compiler=options.compiler)
     program = parse_assembly(built.assembly_text)
     variant = origin.variant
-    launched = workgroup or (variant.workgroup if variant else None)
+    launched = options.workgroup or (variant.workgroup if variant else None)
     reports, findings = [], []
     for function in program.kernels[:MAX_KERNELS]:
         report, found = _kernel_report(function, target, launched)
@@ -103,7 +144,7 @@ def compile_kernel(
         build_id=built.build_id,
         source=f"kernel:{variant.name}" if variant else built.source,
         arch=target,
-        decided_by=decided_by,
+        decided_by=options.decided_by,
         compiler=CompilerInfo(kind=built.compiler_kind, version=built.compiler_version, isolation=built.isolation),
         cached=built.cached,
         compile_s=built.compile_s,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kbserver.core.model import Record, Result, SourceRef
+from kbserver.runs.compare import Comparison
 
 
 class CompilerInfo(Record):
@@ -110,3 +111,5 @@ class CompileReport(Result):
     total_diagnostics: int
     precheck: list[Finding]
     published: list[PublishedFigure]
+    comparison: Comparison | None = None
+    """With `--compare`: the other kernel's resources beside this one's."""

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
-from kbserver.core.errors import UsageError
+from kbserver.core.errors import NoDevice, Unavailable, UsageError
 from kbserver.ops.compile import resolve_target
+from kbserver.ops.other import looks_like_file, other_subject
 from kbserver.ops.registry import Arg, operation
 from kbserver.ops.verify import find_subject, find_threads
-from kbserver.runs.profile_report import ProfileReport, ProfileTimes, PublishedCounter
+from kbserver.runs.profile_report import ProfileReport, ProfileTimes
 
 if TYPE_CHECKING:
-    from kbserver.runs.profile import Profiled
-    from kbserver.runs.profile_summary import Summary
     from kbserver.runs.stage import Subject
 
 KIND = "profile"
 DEFAULT_SAMPLE, MAX_SAMPLE = 16, 4096
 HOT_LINES, SITES = 10, 12
-LDS_COUNTERS = {
-    "lds_load_instructions": "reads",
-    "lds_bank_conflict_cycles": "conflict_passes",
-    "lds_active_cycles": "active_passes",
-}
-"""Published names of LDS figures -> ours."""
 
 
 @operation(
@@ -34,17 +27,20 @@ LDS_COUNTERS = {
     title="Count what a kernel executes",
     toolset="compile",
     read_only=False,
+    cannot_tell=lambda result: result.profiler is not None and result.profiler.reason is not None,
 )
 def profile_kernel(
     name: Annotated[
         str | None,
         Arg(
-            "A kernel of the case study (kernels/task.yaml), or your own .hip file.",
+            "A kernel of the case study (kernels/task.yaml), or your own file.",
             positional=True,
             file_argument="path",
         ),
     ] = None,
-    path: Annotated[str | None, Arg("Your own kernel source file.")] = None,
+    path: Annotated[
+        str | None, Arg("Your own kernel: source, assembly text (.s) or code object (.co, .hsaco).")
+    ] = None,
     task: Annotated[
         str | None, Arg("Task file that says what is launched; default: the one that has the variant.", metavar="FILE")
     ] = None,
@@ -60,7 +56,13 @@ def profile_kernel(
     arch: Annotated[
         str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
     ] = None,
-    device: Annotated[str, Arg("Where the machine code runs.", choices=("auto", "emulator"))] = "auto",
+    device: Annotated[
+        str,
+        Arg(
+            "Where the machine code runs. hip: also on an AMD GPU under rocprofv3, or the command lines for it.",
+            choices=("auto", "emulator", "hip"),
+        ),
+    ] = "auto",
     sample: Annotated[
         str | int, Arg("Workgroups whose addresses are recorded: a number, or all.", metavar="N|all")
     ] = DEFAULT_SAMPLE,
@@ -74,6 +76,10 @@ def profile_kernel(
             metavar="PATH",
         ),
     ] = None,
+    compare: Annotated[
+        str | None,
+        Arg("Another kernel to set this one against: a name, or a file with the same launch.", metavar="BEFORE"),
+    ] = None,
     threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
 ) -> ProfileReport:
     """Count what a kernel executes, without a GPU: its machine code runs on this CPU. Exact counts per wavefront under
@@ -83,47 +89,117 @@ def profile_kernel(
     reads what rocprofv3 or rocprof-compute measured, per kernel and wavefront, and flags values that cannot be.
     """  # fmt: skip
     started = time.monotonic()
-    from kbserver.devices import find_device
-    from kbserver.runs.profile import profile
-    from kbserver.runs.profile_summary import Summary
     from kbserver.runs.profiler_import.beside import find_kernel, put_beside
     from kbserver.runs.profiler_import.read import import_profile
-    from kbserver.runs.records import new_run_id, write_run
+    from kbserver.runs.records import write_run
 
     if from_path is not None and name is None and path is None:
         return ProfileReport(imported=import_profile(from_path))
-    target, decided_by = resolve_target(arch)
+    no_device, target, decided_by = _where(device, arch, path)
     wanted = read_sample(sample)
     if not 0 <= seed < 2**32:
         raise UsageError("a seed is a number from 0 to 4294967295", where="seed")
     subject = find_subject(name, path, task, variant, target)
-    workers = find_threads(threads)
-    entry, imported = subject.variant.entry, None
+    counting = _Counting(decided_by, device, shape, wanted, seed, find_threads(threads))
+    if compare is not None:
+        if from_path is not None or device == "hip":
+            raise UsageError("two kernels are compared as the emulator counts them", where="compare")
+        return _compared(compare, subject, counting, named=path is None)
+    imported, profiler = None, None
+    if device == "hip":
+        if from_path is not None:
+            raise UsageError("--device hip measures, --from reads what was measured: give one", where="from_path")
+        from kbserver.core.progress import say
+        from kbserver.runs.rocprof.run import measure
+
+        profiler = measure(subject, shape, seed, no_device, say)
+        if profiler.reason is not None:
+            return _uncounted(subject, counting, profiler=profiler)
+        from_path = profiler.output
+    entry = subject.variant.entry
     if from_path is not None:
         imported = import_profile(from_path, (entry, subject.variant.name))
         find_kernel(imported, entry, subject.variant.name)
+    try:
+        report, source_sha256 = _count(subject, counting, started, named=path is None)
+    except Unavailable as error:
+        if profiler is None:
+            raise
+        # What the hardware counted stands, with nothing beside it.
+        notes = [f"not counted by the emulator: {error.one_line()}"]
+        return _uncounted(subject, counting, profiler=profiler, imported=imported, notes=notes)
+    beside = put_beside(imported, report, entry) if imported is not None else None
+    report = report.model_copy(update={"profiler": profiler, "imported": beside})
+    write_run(report.run_id, KIND, report.to_json(), source_sha256)
+    return report
+
+
+@dataclass(frozen=True)
+class _Counting:
+    """How kernels are counted: the same for both of a comparison."""
+
+    decided_by: str
+    device: str
+    shape: str
+    sample: int | None
+    seed: int
+    threads: int
+
+
+def _compared(compare: str, subject: Subject, how: _Counting, *, named: bool) -> ProfileReport:
+    """Return the profile of a kernel with another one's beside it; both runs are kept."""
+    from kbserver.runs.compare_profiles import compare_profiles
+    from kbserver.runs.records import write_run
+
+    other = other_subject(compare, subject)
+    before, before_sha256 = _count(other, how, time.monotonic(), named=not looks_like_file(compare))
+    write_run(before.run_id, KIND, before.to_json(), before_sha256)
+    report, source_sha256 = _count(subject, how, time.monotonic(), named=named)
+    found = compare_profiles(before, report, (_outputs(other, how.shape), _outputs(subject, how.shape)))
+    report = report.model_copy(update={"comparison": found})
+    write_run(report.run_id, KIND, report.to_json(), source_sha256)
+    return report
+
+
+def _outputs(subject: Subject, shape: str) -> int:
+    """Return the elements of all outputs."""
+    from math import prod
+
+    problem, sizes = subject.task.problem, subject.task.dimensions(shape)
+    written = [name for name, tensor in problem.tensors.items() if tensor.role in ("output", "inout")]
+    return sum(prod(problem.shape(name, sizes)) for name in written)
+
+
+def _count(subject: Subject, how: _Counting, started: float, *, named: bool) -> tuple[ProfileReport, str]:
+    """Return the profile of one kernel and the hash of its source. named: it is the task's own source of it."""
+    from kbserver.devices import find_device
+    from kbserver.ops.profile_figures import profile_notes, published_counters
+    from kbserver.runs.profile import profile
+    from kbserver.runs.profile_summary import Summary
+    from kbserver.runs.records import new_run_id
+
     choice = find_device("emulator")
-    if device == "auto":
+    if how.device != "emulator":
         choice = replace(choice, decided_by="auto: only the emulator counts instructions")
-    done = profile(subject, shape, choice, sample=wanted, seed=seed, threads=workers)
-    summary = Summary(done.measured, done.function, target)
-    measured, lds = done.measured, summary.lds()
+    done = profile(subject, how.shape, choice, sample=how.sample, seed=how.seed, threads=how.threads)
+    summary = Summary(done.measured, done.function, subject.arch)
+    measured = done.measured
     report = ProfileReport(
         run_id=new_run_id(),
         kernel=subject.variant.name,
-        source=f"kernel:{subject.variant.name}" if path is None else done.built.source,
+        source=f"kernel:{subject.variant.name}" if named else done.built.source,
         task=subject.task.name,
-        arch=target,
-        decided_by=decided_by,
+        arch=subject.arch,
+        decided_by=how.decided_by,
         device=f"{choice.device.name} on {done.info.host}",
         device_decided_by=choice.decided_by,
         build_id=done.built.build_id,
         compiler=f"{done.built.compiler_kind} {done.built.compiler_version}",
-        shape=shape,
-        sizes=dict(subject.task.shapes[shape]),
+        shape=how.shape,
+        sizes=dict(subject.task.shapes[how.shape]),
         grid=list(done.launch.grid),
         block=list(done.launch.block),
-        seed=seed,
+        seed=how.seed,
         workgroups=measured.workgroups,
         waves=measured.waves,
         sampled_workgroups=measured.sampled_workgroups,
@@ -131,15 +207,15 @@ def profile_kernel(
         per_wave=summary.counters,
         mix=summary.mix(),
         active_lanes=summary.active_lanes(),
-        lds=lds,
+        lds=summary.lds(),
         global_=summary.global_memory(),
         scratch=summary.scratch(),
         hot_loop=summary.hot_loop(),
         hot_lines=summary.hot_lines(HOT_LINES),
         sites=summary.sites(SITES),
         total_sites=len({site.site for site in measured.sites}),
-        published=published_counters(subject, shape, summary, explain=path is None),
-        notes=_notes(done, summary),
+        published=published_counters(subject, how.shape, summary, explain=named),
+        notes=profile_notes(done, summary),
         times=ProfileTimes(
             build_s=round(done.build_s, 3),
             load_s=round(done.load_s, 3),
@@ -147,10 +223,37 @@ def profile_kernel(
             total_s=round(time.monotonic() - started, 3),
         ),
     )
-    if imported is not None:
-        report = report.model_copy(update={"imported": put_beside(imported, report, entry)})
-    write_run(report.run_id, KIND, report.to_json(), done.built.source_sha256)
-    return report
+    return report, done.built.source_sha256
+
+
+def _where(device: str, arch: str | None, path: str | None) -> tuple[str | None, str, str]:
+    """Return (why there is no GPU to measure on, target, how it was decided)."""
+    from kbserver.ops.where import gpu_target, target_of
+
+    if device != "hip":
+        return None, *target_of(arch, path)
+    from kbserver.devices import find_gpu
+
+    try:
+        gpu, _ = find_gpu("hip")
+    except NoDevice as error:
+        return f"no AMD GPU here: {error.message}", *resolve_target(arch)
+    return None, *gpu_target(gpu, arch)
+
+
+def _uncounted(subject: Subject, how: _Counting, **fields: Any) -> ProfileReport:
+    """Return a report without the emulator's counts: the command lines that would measure, or what was measured."""
+    return ProfileReport(
+        kernel=subject.variant.name,
+        task=subject.task.name,
+        arch=subject.arch,
+        decided_by=how.decided_by,
+        device="hip",
+        device_decided_by="--device",
+        shape=how.shape,
+        seed=how.seed,
+        **fields,
+    )
 
 
 def read_sample(sample: str | int) -> int | None:
@@ -161,73 +264,3 @@ def read_sample(sample: str | int) -> int | None:
     if not text.isascii() or not text.isdecimal() or not 1 <= int(text[:6]) <= MAX_SAMPLE:
         raise UsageError(f"sample is `all` or a number from 1 to {MAX_SAMPLE}", where="sample")
     return int(text)
-
-
-def published_counters(subject: Subject, shape: str, summary: Summary, *, explain: bool) -> list[PublishedCounter]:
-    """Return published counters beside ours, when target and shape are those that they are about.
-
-    explain: say why they differ; the task's explanations are about its own source, not about somebody's file.
-    """
-    from kbserver.core.sources import cite
-
-    published = subject.variant.published
-    if published is None or published.arch != subject.arch or shape != subject.task.published_shape:
-        return []
-    source = cite(str(published.per_wave.get("source", published.source)))
-    lds = summary.lds()
-    found = []
-    for counter, value in published.per_wave.items():
-        if isinstance(value, str):
-            continue
-        if counter in LDS_COUNTERS:
-            ours = getattr(lds, LDS_COUNTERS[counter]) if lds else None
-        else:
-            ours = summary.counters.get(counter, 0.0)
-        found.append(
-            PublishedCounter(
-                counter=counter,
-                published=value,
-                ours=ours,
-                difference_percent=round(100 * (ours - value) / value, 2) if ours is not None and value else None,
-                explanation=" ".join(published.explained.get(counter, "").split()) or None if explain else None,
-                source=source,
-            )
-        )
-    return found
-
-
-def _notes(done: Profiled, summary: Summary) -> list[str]:
-    """Return what a reader must know to use the figures: what is exact, what is estimated, what is assumed."""
-    from kbserver.emulator.hardware_counters import ASSUMPTIONS, EVIDENCE
-    from kbserver.emulator.lds_rules import MODEL
-
-    measured = done.measured
-    notes = ["instruction counts and active lanes are exact: every workgroup was executed"]
-    if measured.sampled_workgroups == measured.workgroups:
-        notes.append("addresses are exact: every workgroup was recorded")
-    else:
-        notes.append(
-            f"addresses of {measured.sampled_workgroups} of {measured.workgroups} workgroups were recorded and scaled "
-            "by the exact executions; --sample all records every one"
-        )
-    lds = summary.lds()
-    if lds and lds.conflict_passes and any(rule.basis == MODEL for rule in lds.model):
-        notes.append("LDS passes of the accesses marked model follow a neighbour's rule, not a measurement")
-    if lds and lds.misaligned:
-        notes.append("some LDS accesses are not aligned to their width; their passes are a model")
-    if summary.unsampled():
-        notes.append(
-            f"{summary.unsampled()} memory instructions ran in no sampled workgroup: their addresses are missing"
-        )
-    if measured.lost_records:
-        notes.append(f"{measured.lost_records} accesses were too many for one workgroup's table and are missing")
-    if measured.findings:
-        notes.append(
-            f"{measured.findings} accesses were out of range and refused: run kb verify before using these figures"
-        )
-    notes.append(
-        "cache lines are requests of the wavefronts, not misses; there is no cache, no time and no stall in here"
-    )
-    notes += [f"evidence: {text}" for text in EVIDENCE]
-    notes += [f"assumed: {text}" for text in ASSUMPTIONS]
-    return notes

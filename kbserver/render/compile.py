@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kbserver.ops.compile_results import CompileReport, KernelReport
+from kbserver.render.compare import say_comparison
 from kbserver.render.document import Document
 from kbserver.render.registry import renders
 
@@ -17,6 +18,8 @@ def _(report: CompileReport) -> Document:
         f"{report.compiler.kind} {report.compiler.version}, isolation {report.compiler.isolation}"
         + (f"; flags {' '.join(report.flags)}" if report.flags else "")
     )
+    if report.comparison is not None:
+        return say_comparison(document, report.comparison).say(f"before: {report.comparison.before_ref}")
     document.table(
         ("kernel", "VGPR", "AGPR", "SGPR", "LDS B", "scratch B", "spills", "waves/SIMD", "limiter", "remark", "instr"),
         [_row(kernel) for kernel in report.kernels],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kbserver.render.compare import say_comparison
 from kbserver.render.document import Document
-from kbserver.render.profiler_import import say_import
+from kbserver.render.profiler_import import say_import, say_runs
 from kbserver.render.registry import renders
 from kbserver.runs.profile_report import LdsSummary, ProfileReport
 
@@ -14,7 +15,15 @@ NOTES_SHOWN = ("evidence:", "assumed:")
 @renders(ProfileReport)
 def _(report: ProfileReport) -> Document:
     if report.imported is not None and not report.run_id:
-        return say_import(Document(), report.imported)
+        document = Document() if report.profiler is None else say_runs(Document(), report, report.profiler)
+        for note in report.notes:
+            document.say(f"note: {note}")
+        return say_import(document, report.imported)
+    if report.profiler is not None and report.profiler.reason is not None:
+        return say_runs(Document(), report, report.profiler)
+    if report.comparison is not None:
+        document = say_comparison(Document(), report.comparison)
+        return document.say(f"{_headline(report)}; before: {report.comparison.before_ref}")
     document = Document().say(_headline(report))
     document.say("per wavefront: " + ", ".join(f"{name} {value:g}" for name, value in report.per_wave.items()))
     lanes = "" if report.active_lanes is None else f"; mean active lanes of VALU {report.active_lanes:.1f} of 64"
@@ -33,6 +42,8 @@ def _(report: ProfileReport) -> Document:
             document.say(f"note: {note}")
     document.say("what each counter takes in, with evidence and assumptions: notes of --json, docs/profile.md")
     document.say(f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}")
+    if report.profiler is not None:
+        say_runs(document, report, report.profiler)
     if report.imported is not None:
         say_import(document, report.imported)
     t = report.times

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kbserver.render.document import Document
+from kbserver.runs.profile_report import ProfileReport
 from kbserver.runs.profiler_import.report import ImportedFile, ImportedKernel, ImportedProfile
+from kbserver.runs.rocprof.report import ProfilerRuns
 
 MAX_KERNELS, MAX_COUNTERS, MAX_ROWS, MAX_FILES = 6, 14, 8, 6
 
@@ -47,6 +49,29 @@ def say_import(document: Document, imported: ImportedProfile) -> Document:
         document.say(f"impossible [{odd.counter}]{place}: {odd.value:g}; {odd.reason}")
     for note in imported.notes:
         document.say(f"note: {note}")
+    return document
+
+
+def say_runs(document: Document, report: ProfileReport, runs: ProfilerRuns) -> Document:
+    """Add how rocprofv3 measures a launch: the command lines, or what failed."""
+    if runs.reason is not None:
+        document.say(
+            f"not measured: {runs.reason}. With an AMD {report.arch} GPU and rocprofv3, {len(runs.passes)} command "
+            f"lines measure kernel:{report.kernel}, shape {report.shape}, each in {runs.launches} launches:"
+        )
+        for one in runs.passes:
+            document.say(one.command)
+        document.say(f"then: kb profile {report.kernel} --shape {report.shape} --from {runs.output}")
+        document.say(
+            "the folder is whole (code object, arguments, inputs): copied to where kbserver and ROCm are installed, "
+            f"{runs.script.rsplit('/', 1)[-1]} in it runs the same lines"
+        )
+        document.say("source: " + ", ".join(source.id for source in runs.sources))
+        return document
+    failed = [one for one in runs.passes if one.failure]
+    document.say(f"measured by rocprofv3 in {len(runs.passes) - len(failed)} of {len(runs.passes)} runs: {runs.output}")
+    for one in failed:
+        document.say(f"failed: {one.command}: {one.failure}")
     return document
 
 

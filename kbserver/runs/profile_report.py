@@ -5,7 +5,9 @@ from __future__ import annotations
 from pydantic import ConfigDict, Field
 
 from kbserver.core.model import Record, Result, SourceRef
+from kbserver.runs.compare import Comparison
 from kbserver.runs.profiler_import.report import ImportedProfile
+from kbserver.runs.rocprof.report import ProfilerRuns
 
 
 class LdsRule(Record):
@@ -148,3 +150,7 @@ class ProfileReport(Result):
     times: ProfileTimes = ProfileTimes()
     imported: ImportedProfile | None = None
     """What a profiler measured, with `--from`; without a kernel it is all that there is."""
+    profiler: ProfilerRuns | None = None
+    """With `--device hip`: how rocprofv3 measures this launch, and whether it did."""
+    comparison: Comparison | None = None
+    """With `--compare`: the other kernel beside this one."""
