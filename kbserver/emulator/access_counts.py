@@ -11,7 +11,7 @@ import numpy as np
 from kbserver.emulator import lds_rules
 from kbserver.emulator.lds_model import extra_passes, misaligned
 from kbserver.emulator.measurement import LINE_BYTES, SiteCounts
-from kbserver.emulator.observers.accesses import LDS_ATOMIC, LDS_READ, Accesses, kind_name
+from kbserver.emulator.observers.accesses import LDS_ATOMIC, LDS_READ, SCRATCH, Accesses, kind_name
 
 
 def add_accesses(found: dict[tuple[int, int, int], SiteCounts], accesses: Accesses, arch: str) -> None:
@@ -29,6 +29,9 @@ def add_accesses(found: dict[tuple[int, int, int], SiteCounts], accesses: Access
 def _add(counts: SiteCounts, addresses: np.ndarray, active: np.ndarray, arch: str) -> None:
     counts.records += len(addresses)
     counts.lanes += int(active.sum())
+    if counts.kind == SCRATCH:
+        counts.lines += int(private_lines(addresses, active, counts.width, LINE_BYTES[arch]).sum())
+        return
     if not counts.is_lds:
         counts.lines += int(distinct_lines(addresses, active, counts.width, LINE_BYTES[arch]).sum())
         return
@@ -41,6 +44,21 @@ def _add(counts: SiteCounts, addresses: np.ndarray, active: np.ndarray, arch: st
     counts.misaligned += int(odd.sum())
     counts.basis = lds_rules.MODEL if atomic or counts.misaligned else rule.basis
     counts.source = rule.source
+
+
+def private_lines(addresses: np.ndarray, active: np.ndarray, width: int, line_bytes: int) -> np.ndarray:
+    """Return per access to private memory how many distinct lines it touches.
+
+    The hardware keeps dword n of all lanes side by side, 256 bytes, and dword n+1 behind them (LLVM AMDGPU usage,
+    "Private Segment"): lanes that access one private address share lines.
+    """
+    first, last = addresses // 4, (addresses + width - 1) // 4
+    lanes = 4 * np.arange(addresses.shape[1])
+    places, used = [], []
+    for step in range(width // 4 + 1):
+        places.append((first + step) * 4 * addresses.shape[1] + lanes)
+        used.append(active & (first + step <= last))
+    return distinct_lines(np.concatenate(places, axis=1), np.concatenate(used, axis=1), 4, line_bytes)
 
 
 def distinct_lines(addresses: np.ndarray, active: np.ndarray, width: int, line_bytes: int) -> np.ndarray:

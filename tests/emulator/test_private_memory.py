@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 
 from kbserver.core.errors import UnsupportedInstruction
+from kbserver.emulator.access_counts import private_lines
 from kbserver.emulator.context import FINDING, FINDING_KINDS
 from kbserver.emulator.effects import effects
+from kbserver.emulator.machine import Machine
 from kbserver.emulator.memory import Memory
+from kbserver.emulator.observers.accesses import AccessRecorder, kind_name, make_trace, read_trace
 from kbserver.emulator.oracle.private_memory import STEPS
 from kbserver.emulator.semantics.private_memory import ROWS
 from kbserver.emulator.wave import WaveRunner, WaveState
@@ -222,3 +225,43 @@ def test_a_flat_load_is_waited_for_with_both_counters(wait: str, proves: bool) -
 def test_a_form_that_does_not_exist_is_refused(line: str, why: str) -> None:
     with pytest.raises(UnsupportedInstruction, match=why):
         run(line, fresh_wave())
+
+
+# Profiles: the hardware keeps dword n of all lanes side by side (256 bytes, 2 lines of 128), and then dword n + 1.
+
+
+@pytest.mark.parametrize(
+    ("first", "stride", "width", "line", "lines"),
+    [
+        (8, 0, 4, 128, 2),
+        (8, 0, 4, 64, 4),
+        (8, 0, 16, 128, 8),
+        (10, 0, 4, 128, 4),  # a dword that straddles two
+        (11, 0, 1, 128, 2),
+        (0, 4, 4, 128, 64),  # every lane another dword
+    ],
+)
+def test_lines_of_a_private_access(first: int, stride: int, width: int, line: int, lines: int) -> None:
+    addresses = (first + stride * np.arange(64)).reshape(1, 64)
+    active = np.ones((1, 64), bool)
+    assert private_lines(addresses, active, width, line).tolist() == [lines]
+    assert private_lines(addresses, ~active, width, line).tolist() == [0]
+
+
+def test_flat_access_is_recorded_as_what_its_lanes_reach() -> None:
+    body = """s_mov_b64 s[2:3], src_private_base
+v_mov_b32 v2, 4
+v_mov_b32 v3, s3
+scratch_store_dwordx2 off, v[2:3], off offset:8
+flat_load_dword v4, v[2:3]
+s_mov_b64 s[2:3], src_shared_base
+v_mov_b32 v3, s3
+flat_load_dword v4, v[2:3]"""
+    machine = Machine(load(body, lds_bytes=64, private_bytes=16), observers=[AccessRecorder()])
+    table = make_trace(8)
+    machine.launch(Memory(), [], grid=(1, 1, 1), block=(64, 1, 1), trace=table)
+    accesses, lost = read_trace(table)
+    kinds = [kind_name(kind) for kind in accesses.kinds]
+    assert (lost, kinds) == (0, ["scratch access", "scratch access", "LDS read"])
+    assert accesses.bytes.tolist() == [8, 4, 4]
+    assert accesses.addresses[:, 63].tolist() == [8, 4, 4]

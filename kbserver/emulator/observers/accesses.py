@@ -1,6 +1,7 @@
-"""Record the addresses of every LDS and global access, for the counters that depend on addresses.
+"""Record the addresses of every access to memory, for the counters that depend on addresses.
 
-Every access passes `check_lds` or `check_global` before it touches memory; the recorder stands in front of both. A
+Every access passes `check_lds`, `check_global` or `check_scratch` before it touches memory; the recorder stands in
+front of them. A
 record tells the instruction, the active lanes, what the access is and the 64 byte addresses, and goes to the table
 behind the context's `trace`: one header row (records wanted, records that fit), then a row a record.
 """
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kbserver.emulator.context import CONTEXT, FINDING_KINDS
+from kbserver.emulator.context import CONTEXT, FINDING_KINDS, KIND_NUMBERS
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.rows import Row
@@ -87,11 +88,24 @@ entry:
 """
 
 
+_SCRATCH = f"""define internal i64 @check_scratch(ptr %addresses, i64 %exec, i64 %lane_bytes, i64 %size, ptr %ctx, \
+i32 %site) {{
+entry:
+  %narrow = load <{LANES} x i32>, ptr %addresses, align 64
+  %lanes = zext <{LANES} x i32> %narrow to <{LANES} x i64>
+  call void @record_access(<{LANES} x i64> %lanes, i64 %exec, i64 %size, \
+i64 {KIND_NUMBERS["scratch access out of range"]}, ptr %ctx, i32 %site)
+  %ok = call i64 @check_scratch_itself(ptr %addresses, i64 %exec, i64 %lane_bytes, i64 %size, ptr %ctx, i32 %site)
+  ret i64 %ok
+}}
+"""
+
+
 class AccessRecorder:
     """The observer that records; launch with `trace=` a table of `make_trace`, on one thread, or nothing is kept."""
 
     def before(self, t: Translation, d: Decoded, row: Row) -> None:
-        for name, text in (("check_global", _GLOBAL), ("check_lds", _LDS)):
+        for name, text in (("check_global", _GLOBAL), ("check_lds", _LDS), ("check_scratch", _SCRATCH)):
             own = routines()[name]
             renamed = own.text.replace(f"@{name}(", f"@{name}_itself(")
             t.library.define("record_access", Routine(_RECORD))
