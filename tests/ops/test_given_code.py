@@ -1,4 +1,4 @@
-"""Files that need no compile, code objects and assembly text: listed by `kb asm` and run by `kb verify`."""
+"""Files that need no compile, code objects and assembly text: listed by `kb asm`, run by `kb verify`, `kb profile`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kbserver.core.errors import UsageError
-from kbserver.ops import inspect_assembly, verify_kernel
+from kbserver.ops import inspect_assembly, profile_kernel, verify_kernel
 from kbserver.toolchain.link import code_object
 from tests.emulator.conv import compiled_text
 from tests.toolchain.clang import needs_clang
@@ -82,3 +82,15 @@ def test_a_kernel_with_all_sizes_as_arguments_is_tried_on_another_shape(tmp_path
     assert report.verdict == "PASS"
     assert {line.shape for line in report.launches} == {"tiny", "held-out"}
     assert report.notes == []
+
+
+@needs_clang
+@needs_objdump
+def test_a_code_object_is_profiled_with_the_counts_of_its_source(tmp_path: Path, conv_text: str) -> None:
+    path = tmp_path / "mine.co"
+    path.write_bytes(code_object(conv_text, "gfx942"))
+    of_file = profile_kernel(path=str(path), variant="step3_nchw_lds")
+    of_source = profile_kernel(name="step3_nchw_lds", arch="gfx942")
+    assert (of_file.arch, of_file.decided_by) == ("gfx942", "the file")
+    assert of_file.per_wave == of_source.per_wave
+    assert of_file.lds == of_source.lds
