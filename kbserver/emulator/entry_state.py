@@ -12,7 +12,7 @@ from kbserver.emulator.arguments import Launch, kernarg_segment, queue_descripto
 from kbserver.emulator.context import PRIVATE_APERTURE, SHARED_APERTURE
 from kbserver.emulator.kernel import LDS_LIMIT_BYTES, Kernel
 from kbserver.emulator.memory import Buffer, Memory
-from kbserver.emulator.operands import PRIVATE_BASE, PRIVATE_LIMIT, SGPR_SLOTS, SHARED_BASE, SHARED_LIMIT
+from kbserver.emulator.operands import FP16_OVERFLOW, PRIVATE_BASE, PRIVATE_LIMIT, SGPR_SLOTS, SHARED_BASE, SHARED_LIMIT
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,7 @@ def entry_state(
     packet = whole.buffer("dispatch packet", launch.packet(place.address))
     entry = kernel.entry
     sgprs = np.zeros(SGPR_SLOTS, np.uint32)
+    sgprs[FP16_OVERFLOW] = entry.fp16_overflow
     pointers = {"kernarg_segment_ptr": place.address, "dispatch_ptr": packet.address}
     if "queue_ptr" in entry.user_sgprs:
         pointers["queue_ptr"] = whole.buffer("queue", queue_descriptor()).address

@@ -49,6 +49,8 @@ class Entry:
     kernarg_bytes: int
     private_bytes: int
     """Private memory of one lane as the descriptor gives it."""
+    fp16_overflow: bool = False
+    """MODE.FP16_OVFL at the start."""
     dynamic_stack: bool = False
     """True when the kernel may need more, by calls whose depth or target the compiler does not know."""
 
@@ -179,5 +181,6 @@ def read_entry(function: Function) -> Entry:
         lds_bytes=number("group_segment_fixed_size"),
         kernarg_bytes=number("kernarg_size"),
         private_bytes=number("private_segment_fixed_size"),
+        fp16_overflow=bool(number("fp16_overflow")),
         dynamic_stack=bool(number("uses_dynamic_stack")),
     )

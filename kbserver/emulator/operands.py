@@ -15,6 +15,8 @@ VCC, M0, EXEC = 106, 124, 126
 # Past the numbers that an operand can name, the scalar file keeps SCC, the wavefront's 64-bit loop budget, and a dword
 # that takes workgroup ids which the kernel did not ask for.
 SCC, FUEL, DISCARD = 128, 132, 134
+FP16_OVERFLOW = 135
+"""MODE.FP16_OVFL, the one bit of the mode register that code can change: 0 or 1."""
 # The apertures, which a kernel reads as 64-bit operands: src_shared_base and its like.
 SHARED_BASE, SHARED_LIMIT, PRIVATE_BASE, PRIVATE_LIMIT = 136, 138, 140, 142
 SGPR_SLOTS = 144

@@ -12,6 +12,7 @@ from kbserver.emulator.oracle import atomics, direct, permutes, private_memory
 from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
+from kbserver.emulator.oracle.scaled import SCALED
 from kbserver.emulator.oracle.state import LANES, OutOfRange, Wavefront
 from kbserver.emulator.oracle.values import Unreadable, register_bits
 
@@ -205,6 +206,24 @@ def _write_lane(wave: Wavefront, d: Decoded) -> None:
     wave.vgprs[_operand_register(d, 0).index][_scalar(wave, d, 2) % LANES] = _scalar(wave, d, 1)
 
 
+def _swap(wave: Wavefront, d: Decoded) -> None:
+    a, b = (wave.vgprs[_operand_register(d, place).index] for place in (0, 1))
+    for lane in wave.active():
+        a[lane], b[lane] = b[lane], a[lane]
+
+
+def _exchange(stride: int) -> Step:
+    """v_permlane16_swap, v_permlane32_swap, as AMD's pseudocode walks over the lanes."""
+
+    def step(wave: Wavefront, d: Decoded) -> None:
+        target, other = (wave.vgprs[_operand_register(d, place).index] for place in (0, 1))
+        for start in range(0, LANES, 2 * stride):
+            for lane in range(start, start + stride):
+                other[lane], target[lane + stride] = target[lane + stride], other[lane]
+
+    return step
+
+
 def _move_pair(wave: Wavefront, d: Decoded) -> None:
     chosen = d.modifiers.get("op_sel", (0, 0))
     assert isinstance(chosen, tuple)
@@ -241,6 +260,9 @@ def steps() -> Mapping[str, Step]:
         "v_readlane_b32": _read_lane,
         "v_writelane_b32": _write_lane,
         "v_pk_mov_b32": _move_pair,
+        "v_swap_b32": _swap,
+        "v_permlane16_swap_b32": _exchange(16),
+        "v_permlane32_swap_b32": _exchange(32),
         "v_mqsad_u32_u8": sliding_dwords,
         "global_load_short_d16": _global_load_half(False),
         "global_load_short_d16_hi": _global_load_half(True),
@@ -256,6 +278,7 @@ def steps() -> Mapping[str, Step]:
         **dict.fromkeys(("s_waitcnt", "s_nop", "s_setprio", "s_sleep", "v_nop"), _nothing),
         **MATRIX,
         **MIXED,
+        **SCALED,
         **atomics.STEPS,
         **direct.STEPS,
         **permutes.STEPS,
