@@ -19,6 +19,8 @@ from kbserver.knowledge.prose import Resolver
 from kbserver.knowledge.sections import parse_markdown
 
 DOCUMENT_FOLDER = "gpu_arch"
+EXAMPLE_FOLDER = "reference_kernels"
+"""Folders of worked examples, each with a README.md that is a document."""
 MAX_SUMMARY = 240
 
 
@@ -161,3 +163,5 @@ def _markdown_files(root: Path) -> Iterator[str]:
         # A README beside data is for those who edit it; it is no document.
         if path.name != "README.md":
             yield path.relative_to(root).as_posix()
+    for path in sorted((root / EXAMPLE_FOLDER).glob("*/README.md")):
+        yield path.relative_to(root).as_posix()

@@ -101,8 +101,13 @@ def _open_entry(ref: str) -> Opened:
 def _open_kernel(ref: str) -> Opened:
     from kbserver.runs.task import find_kernel
 
+    try:
+        task, variant = find_kernel(ref.removeprefix("kernel:"))
+    except UnknownName:
+        find_entry(ref)  # raises with near refs of this kind
+        raise
+    ref = f"kernel:{variant.name}"
     entry = find_entry(ref)
-    task, variant = find_kernel(ref.removeprefix("kernel:"))
     source = task.source(variant).read_text("utf-8").rstrip()
     pieces = (Piece(ref, entry.text, entry.sources), Piece(ref, f"```cpp\n{source}\n```", ()))
     return Opened(ref, entry.title, pieces)

@@ -14,7 +14,7 @@ from kbserver.core.errors import ContentError
 from kbserver.core.paths import current_roots
 from kbserver.knowledge.entries import Entry, Provider
 from kbserver.knowledge.freshness import files_under
-from kbserver.knowledge.library import DOCUMENT_FOLDER
+from kbserver.knowledge.library import DOCUMENT_FOLDER, EXAMPLE_FOLDER
 from kbserver.knowledge.refs import unresolved
 from kbserver.ops.documents import library
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 def _document_files() -> Iterator[Path]:
-    return files_under(current_roots().content / DOCUMENT_FOLDER, ".md")
+    content = current_roots().content
+    yield from files_under(content / DOCUMENT_FOLDER, ".md")
+    yield from files_under(content / EXAMPLE_FOLDER, ".md")
 
 
 def _document_entries(problems: list[str]) -> list[Entry]:
@@ -86,7 +88,7 @@ def _fact_entries(problems: list[str]) -> list[Entry]:
 
 def _kernel_files() -> Iterator[Path]:
     content = current_roots().content
-    for folder in ("kernels", "reference_kernels"):
+    for folder in ("kernels", EXAMPLE_FOLDER):
         yield from files_under(content / folder, ".yaml", ".hip")
 
 
@@ -99,12 +101,14 @@ def _kernel_entries(problems: list[str]) -> list[Entry]:
         for variant in task.variants:
             source = task.source(variant).read_text("utf-8")
             published = variant.published
+            technique = f"{variant.technique}\n\n" if variant.technique else ""
             entries.append(
                 Entry(
                     ref=f"kernel:{variant.name}",
                     title=f"{variant.name}: {task.title}",
                     kind="kernel",
-                    text=f"{leading_comment(source)}\n\n{_kernel_figures(task, variant)}",
+                    text=f"{technique}{leading_comment(source)}\n\n{_kernel_figures(task, variant)}",
+                    group=f"kernel:{task.name}" if variant.technique else "",
                     arch=variant.arches,
                     sources=(cite(published.source, published.locator),) if published else (),
                 )
@@ -121,10 +125,12 @@ def leading_comment(source: str) -> str:
 def _kernel_figures(task: Task, variant: Variant) -> str:
     """Return how a variant is launched, and what was published for it (shape, target and figures)."""
     layout = ", ".join(f"{name} {axes}" for name, axes in variant.layout.items())
-    lines = [
-        f"Task {task.name}, shapes {', '.join(task.shapes)}; layout: {layout}; workgroup of {variant.workgroup};"
-        f" targets {', '.join(variant.arches)}."
-    ]
+    launch = f"; layout: {layout}" if layout else ""
+    launch += f"; workgroup of {variant.workgroup}" if variant.workgroup else ""
+    launch += f"; {len(variant.steps)} launches" if len(variant.steps) > 1 else ""
+    lines = [f"Task {task.name}, shapes {', '.join(task.shapes)}{launch}; targets {', '.join(variant.arches)}."]
+    if variant.technique:
+        lines.append(f"Explained, with counts of each variant: {EXAMPLE_FOLDER}/{task.folder.name}/README.md")
     if variant.published:
         known = variant.published.model_dump(exclude_none=True, exclude={"source", "locator", "arch", "not_reproduced"})
         figures = ", ".join(f"{name} {value}" for name, value in known.items() if not isinstance(value, dict))

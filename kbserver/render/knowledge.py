@@ -41,7 +41,8 @@ def _by_folder(refs: Iterable[str]) -> Iterator[str]:
     """Yield one line a folder: `general: lds, waits-and-barriers`, folders in the order of their first document."""
     names: dict[str, list[str]] = {}
     for ref in refs:
-        folder, _, name = ref.removeprefix("gpu_arch/").rpartition("/")
+        # A worked example is called by its folder.
+        folder, _, name = ref.removeprefix("gpu_arch/").removesuffix("/README.md").rpartition("/")
         names.setdefault(folder, []).append(name.removesuffix(".md"))
     for folder, documents in names.items():
         yield f"{folder}: {', '.join(documents)}" if folder else ", ".join(documents)

@@ -52,7 +52,7 @@ class Task(Record):
     variants: tuple[Variant, ...]
     main: str | None = None
     folder: Path
-    is_folders_own: bool = True
+    file_name: str = TASK_FILE
 
     def variant(self, name: str) -> Variant:
         """Return the variant of this name. Raises UnknownName."""
@@ -97,7 +97,12 @@ class Task(Record):
     @property
     def folder_name(self) -> str | None:
         """The folder that stands for this task: its own under `reference_kernels`, when it is the main one there."""
-        return self.folder.name if self.is_folders_own else None
+        return self.folder.name if self.file_name == TASK_FILE else None
+
+    @property
+    def path(self) -> Path:
+        """The task file."""
+        return self.folder / self.file_name
 
     @property
     def main_variant(self) -> Variant | None:
@@ -180,10 +185,10 @@ def load_task(path: Path) -> Task:
 @lru_cache(maxsize=32)
 def _load(path: Path, mtime_ns: int, size: int) -> Task:
     data = load_yaml(path)
-    if not isinstance(data, dict) or {"folder", "is_folders_own"} & set(data):
+    if not isinstance(data, dict) or {"folder", "file_name"} & set(data):
         raise ContentError("expected a mapping with name, problem, shapes and variants", where=str(path))
     try:
-        task = Task(**data, folder=path.parent, is_folders_own=path.name == TASK_FILE)
+        task = Task(**data, folder=path.parent, file_name=path.name)
     except (ValidationError, TypeError) as error:
         raise ContentError(*_first_problem(error, data), where=str(path)) from None
     _check(task, path)

@@ -17,7 +17,7 @@ from kbserver.ops.documents import library
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
     path.relative_to(ROOT).as_posix()
-    for path in (ROOT / "gpu_arch").rglob("*.md")
+    for path in (*(ROOT / "gpu_arch").rglob("*.md"), *(ROOT / "reference_kernels").glob("*/README.md"))
     if path.parent.name not in ("facts", "isa", "rocminfo")
 )
 
