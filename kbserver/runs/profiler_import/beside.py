@@ -26,6 +26,7 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
     Raises UsageError when the profile has no such kernel.
     """
     kernel = find_kernel(imported, entry, report.kernel)
+    odd = {one.counter for one in imported.impossible if one.kernel == kernel.short_name}
     rows = [
         ComparedCounter(
             counter=name,
@@ -36,6 +37,7 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
             remark=remark,
         )
         for name, theirs, ours, remark in _pairs(kernel, report)
+        if name not in odd  # no ratio of a value that cannot be
     ]
     notes = [*imported.notes, *_mismatches(imported, kernel, report)]
     return imported.model_copy(update={"compared": rows, "notes": notes})

@@ -266,11 +266,20 @@ def test_an_imported_kernel_stands_beside_the_emulators_counts(tmp_path: Path) -
     name = '"step1_naive(__hip_bfloat16 const*, int) [clone .kd]"'
     text = OLD + "".join(
         f"1,1,1,3072,{name},256,8,{counter_name},{value}\n"
-        for counter_name, value in (("SQ_WAVES", 48), ("SQ_INSTS_LDS", 0), ("SQ_INSTS_SALU", 9600))
+        for counter_name, value in (
+            ("SQ_WAVES", 48),
+            ("SQ_INSTS_LDS", 0),
+            ("SQ_INSTS_SALU", 9600),
+            ("SQ_INSTS_VMEM", -5),
+            ("FETCH_SIZE", 3),
+        )
     )
     report = profile_kernel(name="step1_naive", from_path=str(write(tmp_path, "c.csv", text)), threads=1)
     assert report.imported is not None
     compared = {one.counter: one for one in report.imported.compared}
+    assert "SQ_INSTS_VMEM" not in compared  # a negative count has no ratio
+    assert compared["FETCH_SIZE"].imported == 3 * 1024 / 48
+    assert (compared["FETCH_SIZE"].remark or "").startswith("in bytes; the emulator counts what wavefronts ask for")
     assert compared["SQ_INSTS_SALU"].imported == 200.0
     assert compared["SQ_INSTS_SALU"].ratio == round(200 / report.per_wave["SQ_INSTS_SALU"], 4)
     assert compared["SQ_INSTS_SALU"].emulated == report.per_wave["SQ_INSTS_SALU"]
