@@ -17,6 +17,7 @@ _NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64
 DIVERGENT_BARRIER = "barrier divergence"
 WRITE_TO_INPUT = "write to an input"
 MISSING_WAIT = "missing wait"
+MISSING_WAIT_STATES = "missing wait states"
 ARGUMENT_TYPES = tuple(_NUMBERS)
 
 
@@ -39,7 +40,7 @@ def launch(machine: Machine, message: dict[str, Any], shared: Sequence[SharedBuf
         wall_s=outcome.wall_s,
         waves=outcome.waves,
         wave_instructions=outcome.counts.wave_instructions,
-        findings=(*_missing_waits(machine), *_findings(outcome, shared)),
+        findings=(*_missing_waits(machine), *_hazards(machine), *_findings(outcome, shared)),
     )
 
 
@@ -51,6 +52,17 @@ def _missing_waits(machine: Machine) -> tuple[DeviceFinding, ...]:
         instruction = machine.kernel.code[site].instruction
         where = str(instruction.source) if instruction.source else f"assembly line {instruction.line}"
         found.append(DeviceFinding(MISSING_WAIT, 1, first.message(machine.kernel), where))
+    return tuple(found)
+
+
+def _hazards(machine: Machine) -> tuple[DeviceFinding, ...]:
+    """Return one finding for each instruction that follows too soon on one that it depends on."""
+    found = []
+    for site, uses in groupby(machine.hazards, key=lambda use: use.site):
+        worst = max(uses, key=lambda use: use.need - use.have)
+        instruction = machine.kernel.code[site].instruction
+        where = str(instruction.source) if instruction.source else f"assembly line {instruction.line}"
+        found.append(DeviceFinding(MISSING_WAIT_STATES, 1, worst.message(machine.kernel), where))
     return tuple(found)
 
 

@@ -15,6 +15,7 @@ from kbserver.emulator.arguments import Launch
 from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, LOST, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
 from kbserver.emulator.entry_state import EntryState, check_launch, entry_state
+from kbserver.emulator.hazard_check import hazards
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.jit import HostCode, compile_ir
 from kbserver.emulator.kernel import Kernel
@@ -66,6 +67,7 @@ class Machine:
     def __init__(self, kernel: Kernel, *, cache: Path | None = None, observers: Sequence[Observer] = ()) -> None:
         self.kernel = kernel
         self.missing_waits = tuple(missing_waits(kernel))
+        self.hazards = tuple(hazards(kernel))
         started = time.monotonic()
         self.translated: TranslatedKernel = translate(kernel, observers)
         self.translate_s = time.monotonic() - started
