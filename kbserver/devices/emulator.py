@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import asdict
+from threading import Thread
+from typing import Any
 
 from kbserver.core.paths import current_roots
 from kbserver.devices.buffers import SharedBuffer
 from kbserver.devices.child import Child
-from kbserver.devices.interface import Code, DeviceFinding, Launch, LaunchReport, LoadedInfo, Support
+from kbserver.devices.interface import Checked, Code, DeviceFinding, Launch, LaunchReport, LoadedInfo, Support
 from kbserver.emulator.measurement import Measurement
 
 MEMORY_BYTES = 4 << 30
@@ -24,6 +27,10 @@ class Emulator:
     def load(self, code: Code, *, buffer_bytes: int, wall_s: float) -> LoadedOnEmulator:
         """Start a process and load the kernel in it."""
         return LoadedOnEmulator(code, buffer_bytes, wall_s)
+
+    def load_checks(self, code: Code, *, buffer_bytes: int, wall_s: float) -> ChecksOnEmulator:
+        """Start a second process, which prepares the kernel for checks while the first one runs it."""
+        return ChecksOnEmulator(code, buffer_bytes, wall_s)
 
 
 class LoadedOnEmulator:
@@ -42,20 +49,7 @@ class LoadedOnEmulator:
             raise
 
     def _load(self, code: Code, memory_bytes: int) -> LoadedInfo:
-        with tempfile.TemporaryFile() as text:
-            text.write(code.assembly.encode())
-            text.flush()
-            answer = self._child.ask(
-                {
-                    "do": "load",
-                    "entry": code.entry,
-                    "arch": code.arch,
-                    "cache": str(current_roots().cache),
-                    "memory_bytes": memory_bytes,
-                    "wall_s": self._wall_s,
-                },
-                [text.fileno()],
-            )
+        answer = _ask_to_load(self._child, "load", code, memory_bytes, self._wall_s)
         return LoadedInfo(**{**answer, "support": Support(**answer["support"])})
 
     def launch(self, launch: Launch, buffers: Sequence[SharedBuffer]) -> LaunchReport:
@@ -86,3 +80,59 @@ class LoadedOnEmulator:
     def close(self) -> None:
         """End the process and everything that it started."""
         self._child.close()
+
+
+class ChecksOnEmulator:
+    """A kernel in the worker process that checks it; loading goes on in the background until `check` needs it."""
+
+    def __init__(self, code: Code, buffer_bytes: int, wall_s: float) -> None:
+        self._child = Child(
+            "kbserver.devices.worker", where=code.entry, wall_s=wall_s, engine="the emulator's checks or of LLVM"
+        )
+        self._loaded: Future[None] = Future()
+        cache = str(current_roots().cache)
+        arguments = (self._child, "load_checks", code, MEMORY_BYTES + buffer_bytes, wall_s, cache)
+        self._thread = Thread(target=self._load, args=arguments, daemon=True)
+        self._thread.start()
+
+    def _load(self, *arguments: Any) -> None:
+        try:
+            self._loaded.set_result(_ask_to_load(*arguments))
+        except BaseException as error:  # told to the one who waits for it
+            self._loaded.set_exception(error)
+
+    def check(self, launch: Launch, buffers: Sequence[SharedBuffer], sample: int | None) -> Checked:
+        """Raises what loading and launching raise."""
+        self._loaded.result()
+        answer = self._child.ask(
+            {"do": "check", **asdict(launch), "sample": sample, "buffers": [asdict(one.layout) for one in buffers]},
+            [one.fd for one in buffers],
+        )
+        findings = tuple(DeviceFinding(**entry) for entry in answer["findings"])
+        return Checked(**{**answer, "checks": tuple(answer["checks"]), "findings": findings})
+
+    def close(self) -> None:
+        """End the process; a load that still goes on ends with it."""
+        self._child.kill()
+        self._thread.join()
+        self._child.close()
+
+
+def _ask_to_load(
+    child: Child, verb: str, code: Code, memory_bytes: int, wall_s: float, cache: str | None = None
+) -> dict[str, Any]:
+    """Hand the assembly text to a worker and return its answer."""
+    with tempfile.TemporaryFile() as text:
+        text.write(code.assembly.encode())
+        text.flush()
+        return child.ask(
+            {
+                "do": verb,
+                "entry": code.entry,
+                "arch": code.arch,
+                "cache": cache or str(current_roots().cache),
+                "memory_bytes": memory_bytes,
+                "wall_s": wall_s,
+            },
+            [text.fileno()],
+        )

@@ -67,12 +67,16 @@ class LoadedInfo:
 
 @dataclass(frozen=True)
 class DeviceFinding:
-    """Something that a launch did wrong, as the device saw it. `count` launches, lanes or rounds, as `kind` says."""
+    """Something that a launch did wrong, as the device saw it. `count` launches, lanes or rounds, as `kind` says.
+
+    severity: error, or note for what is told and decides nothing.
+    """
 
     kind: str
     count: int
     message: str
     where: str | None = None
+    severity: str = "error"
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,35 @@ class LaunchReport:
     waves: int
     wave_instructions: int
     findings: tuple[DeviceFinding, ...] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checks of accesses and of unwritten memory found on one launch, and on how much of it they looked.
+
+    lost: accesses that were not looked at, for lack of room. Times in seconds of wall clock.
+    """
+
+    checks: tuple[str, ...]
+    findings: tuple[DeviceFinding, ...]
+    workgroups: int
+    checked: int
+    accesses: int
+    lost: int
+    compile_s: float
+    wall_s: float
+
+
+class Checks(Protocol):
+    """A kernel that is being prepared for checking, beside the one that is launched. Close it."""
+
+    def check(self, launch: Launch, buffers: Sequence[SharedBuffer], sample: int | None) -> Checked:
+        """Check `sample` workgroups of the launch, all of them for None; buffers keep what they hold.
+
+        Raises what a launch raises.
+        """
+
+    def close(self) -> None: ...
 
 
 class Loaded(Protocol):

@@ -27,17 +27,15 @@ class Worker:
 
     def __init__(self) -> None:
         self.machine: Any = None
+        self.checker: Any = None
 
     def load(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Translate and compile the kernel whose assembly text is behind the descriptor."""
         from kbserver.emulator.jit import check_host
         from kbserver.emulator.kernel import load_kernel
         from kbserver.emulator.machine import Machine
-        from kbserver.toolchain.assembly import parse_assembly
 
-        with os.fdopen(fds.pop(), "rb") as handle:
-            handle.seek(0)
-            program = parse_assembly(handle.read().decode("utf-8", "replace"))
+        program = _program(fds)
         host = check_host()
         support, has_atomics = _survey(program, message["entry"])
         try:
@@ -72,6 +70,33 @@ class Worker:
 
         with _mapped(message, fds) as buffers:
             return profile(self.machine, message, buffers)
+
+    def load_checks(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Translate the kernel with masks and trace."""
+        from kbserver.emulator.checks.run import Checker
+        from kbserver.emulator.kernel import load_kernel
+
+        kernel = load_kernel(_program(fds), message["entry"], message["arch"])
+        cache = message.get("cache")
+        self.checker = Checker(kernel, cache=Path(cache) if cache else None)
+        return {}
+
+    def check(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        """Check one launch over the buffers behind the descriptors."""
+        from kbserver.devices.emulator_check import check
+
+        with _mapped(message, fds) as buffers:
+            report = check(self.checker, message, buffers)
+        return {**report.__dict__, "findings": [finding.__dict__ for finding in report.findings]}
+
+
+def _program(fds: list[int]) -> Any:
+    """Return the program whose assembly text is behind the descriptor."""
+    from kbserver.toolchain.assembly import parse_assembly
+
+    with os.fdopen(fds.pop(), "rb") as handle:
+        handle.seek(0)
+        return parse_assembly(handle.read().decode("utf-8", "replace"))
 
 
 @contextmanager
@@ -153,7 +178,7 @@ def serve(channel: socket.socket) -> None:
         except ChannelClosed:
             return
         try:
-            if message["do"] == "load":
+            if message["do"] in ("load", "load_checks"):
                 limit_process(message["memory_bytes"], message["wall_s"])
                 confine(message.get("cache"))
             reply = {"ok": getattr(worker, message["do"])(message, fds)}

@@ -97,6 +97,15 @@ def verify_kernel(
         ),
     ] = None,
     threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
+    check_workgroups: Annotated[
+        int | None,
+        Arg(
+            "Workgroups in which races and uses of unwritten memory are looked for, besides comparing results; default:"
+            " all of a small launch, a sample of a large one; 0: none.",
+            flags=("--check",),
+            metavar="N",
+        ),
+    ] = None,
 ) -> VerifyReport:
     """Check that a kernel computes the right results, without a GPU: its gfx machine code is executed on this CPU on
     fresh random inputs, and every element is compared with a float64 reference, per channel, in several wave orders
@@ -105,7 +114,7 @@ def verify_kernel(
     NOT_VERIFIED with the reason. Use it after every change, before you time anything. It says nothing about speed.
     """  # fmt: skip
     started = time.monotonic()
-    from kbserver.runs.cases import on_hardware, plan
+    from kbserver.runs.cases import on_hardware, plan, with_checks
     from kbserver.runs.given import cases_of_subject
     from kbserver.runs.records import new_run_id, write_run
     from kbserver.runs.verify import verify
@@ -117,6 +126,8 @@ def verify_kernel(
     cases = cases_of_subject(subject, cases)
     if choice.device.name != "emulator":
         cases = on_hardware(cases)
+    else:
+        cases = with_checks(cases, _workgroups(check_workgroups))
     outcome = verify(subject, cases, choice, workers)
     report = _report(new_run_id(), subject, decided_by, choice, cases, outcome, path, time.monotonic() - started)
     write_run(report.run_id, KIND, report.to_json(), outcome.builds[0].source_sha256)
@@ -162,6 +173,26 @@ def _variant_of_file(task: Task | None, path: str | None) -> tuple[Task, Variant
         names = ", ".join(one.name for one in task.variants)
         raise UsageError("say which variant the file is", where="variant", hint=f"--as, one of: {names}")
     return task, found
+
+
+def _workgroups(wanted: int | None) -> int | None:
+    """Return how many workgroups to check. Raises UsageError for a number below 0."""
+    if wanted is not None and wanted < 0:
+        raise UsageError("workgroups to check are 0 or more", where="check_workgroups")
+    return wanted
+
+
+def _with_flags(subject: Subject, flags: list[str] | None) -> Subject:
+    """Return the subject to be built with these flags. Raises UsageError for one that is not allowed, or of no use."""
+    if not flags:
+        return subject
+    from kbserver.runs.stage import PORTABLE
+    from kbserver.toolchain.flags import checked_flags
+    from kbserver.toolchain.ready import is_ready
+
+    if is_ready(subject.snapshot.main) or subject.arch.startswith(PORTABLE):
+        raise UsageError("flags are for sources that are built for an AMD target", where="flags")
+    return replace(subject, flags=checked_flags(flags))
 
 
 def find_threads(threads: int | None) -> int:
@@ -218,6 +249,7 @@ def _report(
         support=_support(outcome),
         notes=notes_on(subject, cases[0]),
         times=_times(outcome, total_s),
+        checks=outcome.checks,
     )
 
 
@@ -299,6 +331,7 @@ def _times(outcome: Outcome, total_s: float) -> Times:
         inputs_s=round(tally.inputs_s, 3),
         compare_s=round(tally.compare_s, 3),
         total_s=round(total_s, 3),
+        check_s=round(tally.check_s, 3),
         build_cached=all(built.cached for built in outcome.builds),
         code_cached=all(info.cached for info in outcome.loads),
     )

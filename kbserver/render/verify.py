@@ -53,6 +53,9 @@ def _say_basis(document: Document, report: VerifyReport) -> None:
         )
         document.say("launches: " + "; ".join(_launch_groups(report.launches)))
     document.say(f"reference: {report.reference}; accepted: {report.tolerance}{_second(report)}")
+    checks = _checks(report)
+    if checks:
+        document.say(checks)
     support = report.support
     if support:
         text = f"{support.supported} of {support.instructions} instructions of the kernel can be executed"
@@ -66,8 +69,22 @@ def _say_basis(document: Document, report: VerifyReport) -> None:
     document.say(
         f"time: {t.total_s:.2f} s: build {t.build_s:.2f}{' cached' if t.build_cached else ''}, "
         f"load {t.load_s:.2f}{' cached' if t.code_cached else ''}, inputs {t.inputs_s:.2f}, run {t.launch_s:.2f}, "
-        f"reference and comparison {t.compare_s:.2f}"
+        f"reference and comparison {t.compare_s:.2f}, checks {t.check_s:.2f}"
     )
+
+
+def _checks(report: VerifyReport) -> str | None:
+    checks = report.checks
+    if checks is None:
+        return None
+    if not checks.checks:
+        return f"races and unwritten memory were not looked for: {checks.reason}"
+    lost = f", {checks.lost:,} more not looked at" if checks.lost else ""
+    text = (
+        f"checked apart from results: {', '.join(checks.checks)}: {checks.checked} of {checks.workgroups} workgroups "
+        f"of {checks.shape}, {checks.accesses:,} accesses{lost}"
+    )
+    return text + (f"; not ended: {checks.reason}" if checks.reason else "")
 
 
 def _launch_groups(launches: list[LaunchLine]) -> list[str]:

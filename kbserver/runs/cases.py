@@ -40,6 +40,9 @@ class Case:
     turns: tuple[Turn, ...]
     large: bool = False
     """Its launch takes long enough that the next case can be prepared meanwhile."""
+    checked: bool = False
+    """Races and uses of unwritten memory are looked for, in `sample` workgroups; None: as many as take little."""
+    sample: int | None = None
 
 
 def plan(
@@ -60,6 +63,11 @@ def plan(
     if other is None:
         return (first,)
     return first, Case(HELD_OUT, other, chosen, _turns(wanted, stale=True))
+
+
+def with_checks(cases: Sequence[Case], sample: int | None) -> tuple[Case, ...]:
+    """Return the cases, the first of them to be checked on `sample` workgroups; 0: none of them."""
+    return (replace(cases[0], checked=sample != 0, sample=sample), *cases[1:])
 
 
 def on_hardware(cases: Sequence[Case]) -> tuple[Case, ...]:

@@ -65,7 +65,7 @@ class Findings:
         """Note what the device saw."""
         for item in reported:
             check = _DEVICE_CHECKS.get(item.kind, item.kind.lower().replace(" ", "_"))
-            self.add(check, f"{item.kind}: {item.message}", where=item.where, count=item.count)
+            self.add(check, f"{item.kind}: {item.message}", where=item.where, count=item.count, severity=item.severity)
 
     def of_comparison(self, comparison: Comparison, shape: str, axes: str | None = None) -> None:
         """Note wrong results: first what they have in common, then that they are wrong.

@@ -76,6 +76,22 @@ class SecondReference(Record):
     agrees: bool
 
 
+class ChecksSummary(Record):
+    """The checks that do not look at results: which ran, and on how many workgroups of the launch.
+
+    accesses: of LDS and global memory that were looked at; lost: those for which there was no room. reason: why the
+    checks did not end; null when they did.
+    """
+
+    checks: list[str]
+    shape: str
+    workgroups: int
+    checked: int
+    accesses: int
+    lost: int
+    reason: str | None = None
+
+
 class MissingInstruction(Record):
     """An instruction that the device cannot execute, at its first place in the kernel."""
 
@@ -103,6 +119,8 @@ class Times(Record):
     inputs_s: float
     compare_s: float
     total_s: float
+    check_s: float = 0.0
+    """Checks of accesses and unwritten memory, once they were prepared beside the load."""
     build_cached: bool
     code_cached: bool
 
@@ -147,3 +165,5 @@ class VerifyReport(Result):
     notes: list[str] = Field(default_factory=list)
     """What a reader must know about this verdict beyond the rules."""
     times: Times
+    checks: ChecksSummary | None = None
+    """Races and uses of unwritten memory; null where they were not looked for."""

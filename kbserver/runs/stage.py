@@ -14,6 +14,7 @@ from kbserver.devices.buffers import SharedBuffer
 from kbserver.devices.interface import Code, Device, Launch, LaunchReport, Loaded, LoadedInfo, Support
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import Case, Turn
+from kbserver.runs.checking import Checking
 from kbserver.runs.expression import evaluate
 from kbserver.runs.references import Reference
 from kbserver.runs.task import Step, Task, Variant
@@ -76,6 +77,10 @@ class Pipeline:
             findings=tuple(finding for one in reports for finding in one.findings),
         )
 
+    def launch_one(self, step: int, launch: Launch, buffers: Sequence[SharedBuffer]) -> LaunchReport:
+        """Run one of the launches. Raises what a launch raises."""
+        return self._loaded[self._subject.variant.steps[step].entry].launch(launch, buffers)
+
     def close(self) -> None:
         for one in self._loaded.values():
             one.close()
@@ -108,8 +113,11 @@ class Prepared:
     failure: UnsupportedInstruction | None
     build_s: float
     load_s: float
+    checking: Checking | None = None
 
     def close(self) -> None:
+        if self.checking is not None:
+            self.checking.close()
         if self.loaded is not None:
             self.loaded.close()
         self.bench.close()
@@ -132,17 +140,23 @@ class Stage:
         build_s = time.monotonic() - started
         bench = Bench(subject.task, subject.variant, self.reference, case, self.threads)
         started = time.monotonic()
-        loaded, failure = None, None
+        loaded, failure, checking = None, None, None
         try:
+            if case.checked:
+                checking = Checking.start(
+                    self.choice.device, built, subject.variant, subject.arch, bench.nbytes, WALL_S
+                )
             loaded = Pipeline.load(self.choice.device, built, subject, bench.nbytes, WALL_S)
         except UnsupportedInstruction as error:
             failure = error
         except BaseException:
             if loaded is not None:
                 loaded.close()
+            if checking is not None:
+                checking.close()
             bench.close()
             raise
-        return Prepared(case, built, bench, loaded, failure, build_s, time.monotonic() - started)
+        return Prepared(case, built, bench, loaded, failure, build_s, time.monotonic() - started, checking)
 
 
 class Stages:

@@ -28,6 +28,7 @@ class Tally:
     launch_s: float = 0.0
     inputs_s: float = 0.0
     compare_s: float = 0.0
+    check_s: float = 0.0
 
     def add(
         self, case: Case, given: dict[str, int], seed: int, family: str, turn: Turn, report: LaunchReport,

@@ -6,15 +6,17 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 
 from kbserver.core.errors import LaunchFailed, TimedOut, UnsupportedInstruction, UsageError
 from kbserver.devices import Choice
 from kbserver.devices.interface import LoadedInfo, Support
 from kbserver.runs.acceptance import Comparison
 from kbserver.runs.cases import Case, Turn
+from kbserver.runs.checking import run_checks, sample_of
 from kbserver.runs.findings import Findings
 from kbserver.runs.references import find_reference
-from kbserver.runs.report import FAIL, NOT_VERIFIED, PASS, SecondReference
+from kbserver.runs.report import FAIL, NOT_VERIFIED, PASS, ChecksSummary, SecondReference
 from kbserver.runs.stage import Prepared, Stage, Stages, Subject, launches_of
 from kbserver.runs.tally import Tally
 from kbserver.toolchain.build import Build
@@ -32,6 +34,7 @@ class Outcome:
     loads: list[LoadedInfo] = field(default_factory=list)
     support: Support | None = None
     second: SecondReference | None = None
+    checks: ChecksSummary | None = None
 
 
 def verify(subject: Subject, cases: Sequence[Case], choice: Choice, threads: int) -> Outcome:
@@ -99,6 +102,29 @@ def _run_case(prepared: Prepared, threads: int, subject: Subject, outcome: Outco
             if len(tally.launches) == 1:
                 outcome.second = bench.second_opinion()
             tally.compare_s += time.monotonic() - started
+    if prepared.checking is not None and prepared.checking.there:
+        _check(prepared, threads, subject, outcome)
+
+
+def _check(prepared: Prepared, threads: int, subject: Subject, outcome: Outcome) -> None:
+    """Look for races and uses of unwritten memory, from the buffers as a first launch finds them."""
+    case, bench, loaded = prepared.case, prepared.bench, prepared.loaded
+    assert prepared.checking is not None and loaded is not None
+    started = time.monotonic()
+    turn = case.turns[0]
+    bench.fill_output(turn.fill)
+    launches = launches_of(subject.task, subject.variant, case, turn, case.seeds[0], threads)
+    instructions = outcome.tally.launches[-1].wave_instructions
+    outcome.checks = run_checks(
+        prepared.checking,
+        launches,
+        bench.buffers,
+        outcome.findings,
+        case.shape,
+        [sample_of(launch, instructions, case.sample) for launch in launches],
+        [partial(loaded.launch_one, step, launch, bench.buffers) for step, launch in enumerate(launches)],
+    )
+    outcome.tally.check_s += time.monotonic() - started
 
 
 def _compare(prepared: Prepared, turn: Turn, outcome: Outcome) -> Comparison:
