@@ -64,6 +64,7 @@ class Bench:
         self._inputs: dict[str, np.ndarray] = {}
         self._kept: dict[str, np.ndarray] = {}
         self._first: dict[str, np.ndarray] | None = None
+        self._first_fill = 0
         self._exact: Results | None = None
         self._lock = threading.Lock()
 
@@ -217,14 +218,27 @@ class Bench:
         )
 
     def compare_with_first(self, turn: Turn) -> int:
-        """Return how many elements differ, bit for bit, from the first launch with these inputs."""
+        """Return how many elements differ, bit for bit, from the first launch with these inputs.
+
+        What one of the two did not write is left out: it holds the fills, which differ.
+        """
         if len(self._case.turns) < 2:
             return 0
+        place = FILLS.index(turn.fill)
         now = {one.name: one.dtype.patterns(one.buffer.array) for one in self._results_of}
         if self._first is None:
             self._first = {name: array.copy() for name, array in now.items()}
+            self._first_fill = place
             return 0
-        return sum(int(np.count_nonzero(array != self._first[name])) for name, array in now.items())
+        return sum(self._differing(one, now[one.name], place) for one in self._results_of)
+
+    def _differing(self, one: _Result, now: np.ndarray, place: int) -> int:
+        first = self._first[one.name]  # type: ignore[index]
+        differs = now != first
+        if not differs.any():
+            return 0
+        differs &= (now != one.dtype.fills[place]) & (first != one.dtype.fills[self._first_fill])
+        return int(np.count_nonzero(differs))
 
     def second_opinion(self) -> SecondReference | None:
         """Return another library's result beside ours, of as many channels as take no time; None without it."""

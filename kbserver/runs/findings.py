@@ -114,9 +114,10 @@ class Findings:
 def _wrong(comparison: Comparison, axes: str) -> str:
     """Return one sentence that says how many elements are wrong, where, and how."""
     failing = comparison.failing
+    what = "channels" if comparison.axis in (None, "C") else f"slices along {comparison.axis}"
     text = (
         f"{comparison.mismatches:,} of {comparison.elements:,} elements wrong in {len(failing)} of "
-        f"{comparison.channels} channels"
+        f"{comparison.channels} {what}"
     )
     if len(failing) < comparison.channels and failing[0].channel >= 0:
         shown = ", ".join(str(check.channel) for check in failing[:8])
