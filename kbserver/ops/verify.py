@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,6 +86,9 @@ def verify_kernel(
             choices=("auto", "emulator", "hip", "cuda"),
         ),
     ] = "auto",
+    flags: Annotated[
+        list[str] | None, Arg("Compiler flag from the allowed list, such as -O0; repeat for more.", flags=("--flag",))
+    ] = None,
     seeds: Annotated[
         list[int] | None, Arg("Seed of the inputs; repeat for more. Default: drawn anew.", flags=("--seed",))
     ] = None,
@@ -120,7 +124,7 @@ def verify_kernel(
     from kbserver.runs.verify import verify
 
     target, decided_by, choice = choose(device, arch, path)
-    subject = find_subject(name, path, task, variant, target)
+    subject = _with_flags(find_subject(name, path, task, variant, target), flags)
     workers = find_threads(threads)
     cases = plan(subject.task, subject.variant, shape or subject.task.smallest_shape, seeds, orders)
     cases = cases_of_subject(subject, cases)
@@ -231,6 +235,7 @@ def _report(
         second_reference=outcome.second,
         tolerance=task.tolerance.rule,
         build_id=built.build_id,
+        flags=list(subject.flags),
         compiler=f"{built.compiler_kind} {built.compiler_version}",
         shape=cases[0].shape,
         shapes={case.shape: task.given(case.sizes) for case in cases},

@@ -64,7 +64,8 @@ def _say_basis(document: Document, report: VerifyReport) -> None:
         document.say(text)
     for note in report.notes:
         document.say(f"note: {note}")
-    document.say(f"device: {report.device} ({report.device_decided_by}); build:{report.build_id}, {report.compiler}")
+    built = f"build:{report.build_id}, {report.compiler}" + (f", {' '.join(report.flags)}" if report.flags else "")
+    document.say(f"device: {report.device} ({report.device_decided_by}); {built}")
     t = report.times
     document.say(
         f"time: {t.total_s:.2f} s: build {t.build_s:.2f}{' cached' if t.build_cached else ''}, "

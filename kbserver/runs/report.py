@@ -147,6 +147,8 @@ class VerifyReport(Result):
     tolerance: str
     build_id: str | None
     compiler: str | None
+    flags: list[str] = Field(default_factory=list)
+    """Compiler flags beyond the usual ones."""
     shape: str
     shapes: dict[str, dict[str, int]]
     seeds: list[int]

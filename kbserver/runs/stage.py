@@ -30,12 +30,13 @@ WALL_S = 600.0
 
 @dataclass(frozen=True)
 class Subject:
-    """The kernel under test: the source, and the task and variant whose interface it has."""
+    """The kernel under test: the source, and the task and variant whose interface it has. flags: of the compiler."""
 
     task: Task
     variant: Variant
     snapshot: Snapshot
     arch: str
+    flags: tuple[str, ...] = ()
 
 
 class Pipeline:
@@ -196,7 +197,7 @@ def build_case(subject: Subject, case: Case) -> Build:
         return build_portable(subject.snapshot, subject.arch, defines)
     if is_ready(subject.snapshot.main):
         return build_ready(subject.snapshot, subject.arch)
-    return build(subject.snapshot, subject.arch, defines=defines)
+    return build(subject.snapshot, subject.arch, defines=defines, flags=subject.flags)
 
 
 def check_interface(subject: Subject, step: Step, info: LoadedInfo) -> None:

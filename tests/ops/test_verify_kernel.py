@@ -202,3 +202,31 @@ def test_a_run_that_failed_can_refute_and_not_verify(tmp_path: Path) -> None:
     assert report.verdict == "FAIL"
     assert lesson("verified", report.run_id, "gfx950") == "unverified"
     assert lesson("refuted", report.run_id, "gfx950") == "refuted"
+
+
+# Compiler flags
+
+
+@pytest.mark.parametrize("flag", ["-O0", "-O1"])
+@pytest.mark.parametrize("name", ["step1_naive", "step2_nhwc", "step3_plain", "step4_mfma", "step5_plain"])
+def test_a_build_without_optimisation_verifies(name: str, flag: str) -> None:
+    report = verify_kernel(name=name, flags=[flag], seeds=[1])
+    assert (report.verdict, report.findings, report.flags) == ("PASS", [], [flag])
+
+
+def test_loads_of_inline_assembly_that_an_unoptimised_build_uses_too_early_are_found() -> None:
+    # At -O0 the compiler stores what `ds_read_b32` of the assembly returns at once, before the kernel waits.
+    report = verify_kernel(name="step3_nchw_lds", flags=["-O0"], seeds=[1])
+    assert report.verdict == "FAIL"
+    assert {finding.check for finding in report.findings} == {"missing_wait"}
+    assert report.findings[0].where == "step3_nchw_lds.hip:69"
+    assert verify_kernel(name="step3_nchw_lds", flags=["-O1"], seeds=[1]).verdict == "PASS"
+
+
+def test_flags_that_are_not_allowed_or_of_no_use_are_usage_errors(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="-fplugin=x"):
+        verify_kernel(name="step1_naive", flags=["-fplugin=x"])
+    given = tmp_path / "given.s"
+    given.write_text('\t.amdgcn_target "amdgcn-amd-amdhsa--gfx950"\n')
+    with pytest.raises(UsageError, match="flags are for sources"):
+        verify_kernel(path=str(given), variant="step1_naive", flags=["-O1"])
