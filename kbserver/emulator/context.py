@@ -20,6 +20,7 @@ CONTEXT = _slots(
     "findings",  # address of the table of findings
     "finding_capacity",
     "finding_count",  # counts on past the capacity
+    "clipped",  # counts lanes that a buffer resource's range check stopped
     "lds_bytes",  # what this launch allocated for a workgroup
     "counters",  # address of the counters, two words a segment
     "workgroup",  # linear number of the running workgroup

@@ -60,6 +60,8 @@ class WaveRunner:
     lds_bytes: int = 0
     findings: np.ndarray = field(default_factory=lambda: np.zeros((FINDINGS, len(FINDING)), np.uint64))
     finding_count: int = 0
+    clipped: int = 0
+    """Lanes that a buffer resource's range check stopped."""
 
     def resume(self, wave: WaveState) -> int:
         """Run until a barrier or the end; return and keep the new state."""
@@ -78,4 +80,5 @@ class WaveRunner:
         pointers = (wave.vgprs.ctypes.data, wave.sgprs.ctypes.data, wave.lds.ctypes.data, context.ctypes.data)
         wave.state = int(self.code.kernel(*pointers, wave.state))
         self.finding_count = int(context[CONTEXT["finding_count"]])
+        self.clipped = int(context[CONTEXT["clipped"]])
         return wave.state

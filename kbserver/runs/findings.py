@@ -25,6 +25,8 @@ _DEVICE_CHECKS = {
     "scratch access out of range": "out_of_range",
     "LDS atomic not aligned": "misaligned_atomic",
     "global atomic not aligned": "misaligned_atomic",
+    "buffer access not aligned": "buffer_access",
+    "buffer resource of a kind that is not emulated": "buffer_access",
     "LDS transposing read without all lanes": "transposing_read",
     "LDS transposing read not aligned": "transposing_read",
     "write to an input": "input_modified",

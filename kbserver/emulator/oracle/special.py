@@ -8,7 +8,7 @@ from functools import lru_cache
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import VCC, Name, Number, Register
-from kbserver.emulator.oracle import atomics, direct, permutes, private_memory
+from kbserver.emulator.oracle import atomics, buffers, direct, permutes, private_memory
 from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
@@ -280,6 +280,7 @@ def steps() -> Mapping[str, Step]:
         **MIXED,
         **SCALED,
         **atomics.STEPS,
+        **buffers.STEPS,
         **direct.STEPS,
         **permutes.STEPS,
         **private_memory.STEPS,

@@ -158,13 +158,11 @@ def _body(operation: Operation) -> str:
     if operation.word:
         return f"""  %old = atomicrmw {operation.word} ptr %at, {integer} %data monotonic
   ret {integer} %old"""
-    return f"""  %first = load {integer}, ptr %at, align {operation.bits // 8}
-  br label %try
+    return f"""  br label %try
 try:
-  %old = phi {integer} [ %first, %entry ], [ %seen, %try ]
+  %old = load {integer}, ptr %at, align {operation.bits // 8}
 {operation.update}
   %pair = cmpxchg ptr %at, {integer} %old, {integer} %new monotonic monotonic
-  %seen = extractvalue {{ {integer}, i1 }} %pair, 0
   %done = extractvalue {{ {integer}, i1 }} %pair, 1
   br i1 %done, label %end, label %try
 end:

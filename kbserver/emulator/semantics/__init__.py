@@ -13,6 +13,7 @@ def table() -> Mapping[str, Row]:
     """Return the rows of all families by base mnemonic (without _e32, _e64, _sdwa, _dpp)."""
     from kbserver.emulator.semantics import (
         atomics,
+        buffer_memory,
         calls,
         convert,
         crosslane,
@@ -43,6 +44,7 @@ def table() -> Mapping[str, Row]:
 
     families = (
         atomics,
+        buffer_memory,
         calls,
         convert,
         crosslane,
