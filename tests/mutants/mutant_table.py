@@ -12,13 +12,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Mutant:
-    """One small change of a kernel, and the checks that must find it."""
+    """One small change of a kernel, and the checks that must find it. right: its results are right all the same."""
 
     name: str
     kernel: str
     search: str
     replace: str
     expect: tuple[str, ...]
+    right: bool = False
 
     def source(self) -> str:
         """Return the broken kernel. The change must apply at exactly one place."""

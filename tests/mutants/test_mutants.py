@@ -34,6 +34,9 @@ def test_a_broken_kernel_is_rejected_for_the_right_reason(mutant: Mutant, tmp_pa
     assert report.verdict == "FAIL"
     errors = {finding.check for finding in report.findings if finding.severity == "error"}
     assert set(mutant.expect) <= errors, report.findings
+    if mutant.right:
+        assert report.mismatches == 0 and report.elements > 0
+        assert errors <= {"lds_race", "global_race", "uninitialised_read"}
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
