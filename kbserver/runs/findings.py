@@ -23,6 +23,7 @@ _DEVICE_CHECKS = {
     "LDS atomic out of range": "out_of_range",
     "scalar read out of range": "out_of_range",
     "scratch access out of range": "out_of_range",
+    "flat atomic on private memory": "private_atomic",
     "LDS atomic not aligned": "misaligned_atomic",
     "global atomic not aligned": "misaligned_atomic",
     "buffer access not aligned": "buffer_access",
