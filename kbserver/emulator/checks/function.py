@@ -12,7 +12,12 @@ from kbserver.emulator.checks.ir_text import Cursor, Typed, bits_type, pair, spl
 from kbserver.emulator.checks.runtime import EXEC
 from kbserver.emulator.checks.shadow import ZERO, Mask, Masks
 
+# What the runtime functions call their pointers; one by any other name may point anywhere.
 HOST_PARAMETERS = frozenset({"%ctx", "%launch", "%context"})
+_WATCHED_PARAMETERS = {
+    "%lds": "lds",
+    **dict.fromkeys(("%v", "%s", "%data", "%addresses", "%second", "%result", "%scratch"), "registers"),
+}
 _NAME = re.compile(r"%[\w.]+")
 SITE_MARK, EXEC_MARK, BARRIER_MARK = "; @site ", "; @exec ", "; @barrier"
 
@@ -36,8 +41,8 @@ class Function:
     name: str
     result: str
     parameters: list[Typed]
-    functions: dict[str, str]
-    """name -> result type of the functions of this module."""
+    functions: dict[str, tuple[str, list[Typed]]]
+    """name -> (result type, parameters) of the functions of this module."""
     out: list[str] = field(default_factory=list)
     masks: dict[str, Mask] = field(default_factory=dict)
     pointers: dict[str, Pointer] = field(default_factory=dict)
@@ -107,7 +112,7 @@ class Function:
             if its is not None:
                 parts.append(f"{its} {one.text}.m")
                 self.masks[one.text] = f"{one.text}.m"
-            elif one.type == "ptr" and one.text not in HOST_PARAMETERS:
+            elif one.text in _WATCHED_PARAMETERS:
                 parts.append(f"ptr {one.text}.p")
         return f"define internal {pair(self.result)} @{self.name}({', '.join(parts)}) {{"
 
@@ -115,8 +120,9 @@ class Function:
         """Return the instrumented lines."""
         for one in self.parameters:
             if one.type == "ptr":
-                kind = "lds" if one.text == "%lds" else "registers"
-                self.pointers[one.text] = HOST if one.text in HOST_PARAMETERS else Pointer(kind, f"{one.text}.p")
+                kind = _WATCHED_PARAMETERS.get(one.text)
+                other = HOST if one.text in HOST_PARAMETERS else FAR
+                self.pointers[one.text] = Pointer(kind, f"{one.text}.p") if kind else other
         for line in lines:
             if " = phi " in line:
                 self.needed.update(_NAME.findall(line.split(" = phi ", 1)[1]))
@@ -162,6 +168,11 @@ class Function:
             self.emit(text)
         else:
             handler(self, name, text, cursor)
+
+
+def takes_masks(parameter: Typed) -> bool:
+    """Return whether a pointer parameter comes with one to its masks."""
+    return parameter.text in _WATCHED_PARAMETERS
 
 
 @lru_cache(maxsize=1)

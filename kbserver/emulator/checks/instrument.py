@@ -21,7 +21,11 @@ _DEFINE = re.compile(r"define (internal )?(\S+|<[^>]*>) @([\w.]+)\((.*)\)([^)]*)
 def instrument(ir: str) -> str:
     """Return the module with masks and trace; `run` and `kernel` keep their signatures."""
     blocks = list(_functions(ir.split("\n")))
-    functions = {match[3]: match[2] for match, _ in blocks if match is not None and match[3] not in ("run", "kernel")}
+    functions = {
+        match[3]: (match[2], arguments(match[4]))
+        for match, _ in blocks
+        if match is not None and match[3] not in ("run", "kernel")
+    }
     out = [runtime.support(CONTEXT)]
     declared = set(runtime.DECLARATIONS)
     for match, lines in blocks:

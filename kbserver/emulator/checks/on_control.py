@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbserver.emulator.checks.function import FAR, HOST, HOST_PARAMETERS, Function
+from kbserver.emulator.checks.function import FAR, HOST, Function, takes_masks
 from kbserver.emulator.checks.ir_text import Cursor, Typed, arguments, bits_type, pair
 from kbserver.emulator.checks.runtime import ADDRESS, BRANCH
 from kbserver.emulator.checks.shadow import ZERO
@@ -57,12 +57,12 @@ def _internal(f: Function, name: str | None, result: str, callee: str, given: li
     """Call a function of the module, with masks."""
     f.tell_site()
     parts = []
-    for one in given:
+    for one, parameter in zip(given, f.functions[callee][1], strict=True):
         parts.append(one.all)
         its = bits_type(one.type)
         if its is not None:
             parts.append(f"{its} {f.mask(one) or ZERO}")
-        elif one.type == "ptr" and one.text not in HOST_PARAMETERS:
+        elif takes_masks(parameter):
             pointer = f.pointer(one.text)
             parts.append(f"ptr {pointer.masks or f.m.new(f'call ptr @shadow_to(ptr {one.text})')}")
     call = f"call {pair(result)} @{callee}({', '.join(parts)})"
