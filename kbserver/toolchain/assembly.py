@@ -29,6 +29,7 @@ _TYPE = re.compile(r'^\.type\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,\s*[@%]funct
 _SIZE = re.compile(r'^\.size\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,')
 _SET = re.compile(r'^\.(?:set|equ)\s+(?:"((?:[^"\\]|\\.)+)"|([^,\s]+))\s*,\s*(.+)$')
 _TARGET = re.compile(r'gfx\w[^"\s]*')
+_LITERAL = re.compile(r"\blit\((-?(?:0x[0-9a-fA-F]+|\d+))\)")
 _NOTE = re.compile(r"^;\s*([A-Za-z][\w:/ \[\]]*?)\s*[:=]\s*(\S.*)$")
 
 
@@ -295,7 +296,11 @@ class _Parser:
             if not text.startswith(("Disassembly of section", "file format")):
                 self.unread.append((number, text))
             return
-        operands, modifiers = split_operands(match[2] or "")
+        words = match[2] or ""
+        if "lit(" in words and "f64" not in match[1]:
+            # LLVM marks literals that an inline constant could replace; only for f64 would that be another value.
+            words = _LITERAL.sub(r"\1", words)
+        operands, modifiers = split_operands(words)
         address, target = None, None
         if dumped := _DUMP_ADDRESS.match(comment):
             address = int(dumped[1], 16)

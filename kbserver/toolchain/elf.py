@@ -17,7 +17,9 @@ from kbserver.core.errors import Unavailable, UsageError
 MAGIC = b"\x7fELF"
 EM_AMDGPU = 224
 _ET_REL = 1
-_SHT_SYMTAB, _SHT_NOTE, _SHT_NOBITS, _SHT_DYNSYM = 2, 7, 8, 11
+_SHT_PROGBITS, _SHT_SYMTAB, _SHT_RELA, _SHT_NOTE, _SHT_NOBITS, _SHT_DYNSYM = 1, 2, 4, 7, 8, 11
+_SHF_WRITE, _SHF_ALLOC, _SHF_EXECINSTR = 1, 2, 4
+_R_AMDGPU_ABS64, _R_AMDGPU_RELATIVE64 = 3, 13
 _STT_FUNC = 2
 _NT_AMDGPU_METADATA = 32
 _MAX_ENTRIES = 65536
@@ -42,23 +44,46 @@ class Symbol:
 
 
 @dataclass(frozen=True)
+class Section:
+    """One section: where it is loaded, and where its bytes are in the file."""
+
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+
+    @property
+    def writable(self) -> bool:
+        return bool(self.flags & _SHF_WRITE)
+
+
+@dataclass(frozen=True)
 class CodeObject:
-    """What a linked code object says about itself. `descriptors` maps a kernel's name to its 64 bytes."""
+    """What a linked code object says about itself. `descriptors` maps a kernel's name to its 64 bytes.
+
+    data: the sections of constants and variables. pointers: address -> the address that the loader writes there.
+    """
 
     target: str
     functions: tuple[Symbol, ...]
     descriptors: Mapping[str, bytes]
     metadata: Mapping[str, Any]
+    data: tuple[Section, ...]
+    pointers: Mapping[int, int]
+    image: bytes
 
+    def bytes_of(self, section: Section) -> bytes:
+        """Return the contents of a section; zeros for one that the file has no bytes of."""
+        if section.kind == _SHT_NOBITS:
+            return bytes(section.size)
+        return _slice(self.image, section.offset, section.size)
 
-@dataclass(frozen=True)
-class _Section:
-    kind: int
-    address: int
-    offset: int
-    size: int
-    link: int
-    entry_size: int
+    def pointers_in(self, section: Section) -> dict[int, int]:
+        """Return offset -> address of the pointers that lie in a section."""
+        last = section.address + section.size - 8
+        return {at - section.address: to for at, to in self.pointers.items() if section.address <= at <= last}
 
 
 def read_code_object(data: bytes, where: str) -> CodeObject:
@@ -93,12 +118,46 @@ def _read(data: bytes, where: str) -> CodeObject:
     functions = {symbol.name: symbol for symbol, kind in symbols if kind == _STT_FUNC and symbol.name}
     if not descriptors:
         raise UsageError("the code object has no kernel: there is no kernel descriptor in it", where=where)
-    return CodeObject(_target(flags, metadata, where), tuple(functions.values()), descriptors, metadata)
+    return CodeObject(
+        target=_target(flags, metadata, where),
+        functions=tuple(functions.values()),
+        descriptors=descriptors,
+        metadata=metadata,
+        data=tuple(section for section in sections if _is_data(section, len(data))),
+        pointers=_pointers(data, sections),
+        image=data,
+    )
 
 
-def _section(data: bytes, offset: int) -> _Section:
-    _, kind, _, address, place, size, link, _, _, entry = struct.unpack_from("<IIQQQQIIQQ", data, offset)
-    return _Section(kind, address, place, size, link, entry)
+def _is_data(section: Section, file_bytes: int) -> bool:
+    if section.flags & (_SHF_ALLOC | _SHF_EXECINSTR) != _SHF_ALLOC or not section.size:
+        return False
+    if section.kind == _SHT_PROGBITS and section.offset + section.size > file_bytes:
+        raise IndexError(f"{section.size} bytes at {section.offset} lie past its end")
+    return section.kind in (_SHT_PROGBITS, _SHT_NOBITS)
+
+
+def _pointers(data: bytes, sections: list[Section]) -> dict[int, int]:
+    """Return what the loader writes where; a pointer to what is defined elsewhere is left out."""
+    found = {}
+    for section in sections:
+        if section.kind == _SHT_RELA and section.flags & _SHF_ALLOC:
+            table = _slice(data, section.offset, section.size)
+            symbols = sections[section.link]
+            for place in range(min(len(table) // 24, _MAX_ENTRIES)):
+                at, info, addend = struct.unpack_from("<QQq", table, 24 * place)
+                if info & 0xFFFFFFFF == _R_AMDGPU_RELATIVE64:
+                    found[at] = addend
+                elif info & 0xFFFFFFFF == _R_AMDGPU_ABS64:
+                    entry = _slice(data, symbols.offset + 24 * (info >> 32), 24)
+                    if entry[6:8] != b"\0\0":
+                        found[at] = struct.unpack_from("<Q", entry, 8)[0] + addend
+    return found
+
+
+def _section(data: bytes, offset: int) -> Section:
+    _, kind, flags, address, place, size, link, _, _, _ = struct.unpack_from("<IIQQQQIIQQ", data, offset)
+    return Section(kind, flags, address, place, size, link)
 
 
 def _slice(data: bytes, offset: int, size: int) -> bytes:
@@ -107,7 +166,7 @@ def _slice(data: bytes, offset: int, size: int) -> bytes:
     return data[offset : offset + size]
 
 
-def _at(data: bytes, sections: list[_Section], address: int, size: int) -> bytes:
+def _at(data: bytes, sections: list[Section], address: int, size: int) -> bytes:
     """Return the bytes that are loaded at a virtual address."""
     for section in sections:
         inside = section.address <= address and address + size <= section.address + section.size
@@ -116,7 +175,7 @@ def _at(data: bytes, sections: list[_Section], address: int, size: int) -> bytes
     raise IndexError(f"no section holds address {address:#x}")
 
 
-def _symbols(data: bytes, sections: list[_Section]) -> Iterator[tuple[Symbol, int]]:
+def _symbols(data: bytes, sections: list[Section]) -> Iterator[tuple[Symbol, int]]:
     for kind in (_SHT_DYNSYM, _SHT_SYMTAB):
         for section in sections:
             if section.kind == kind:
@@ -129,7 +188,7 @@ def _symbols(data: bytes, sections: list[_Section]) -> Iterator[tuple[Symbol, in
                         yield Symbol(text[name : text.find(b"\0", name)].decode(), address, size), info & 15
 
 
-def _metadata(data: bytes, sections: list[_Section], where: str) -> Mapping[str, Any]:
+def _metadata(data: bytes, sections: list[Section], where: str) -> Mapping[str, Any]:
     for section in sections:
         if section.kind == _SHT_NOTE:
             notes = _slice(data, section.offset, section.size)

@@ -25,10 +25,13 @@ from kbserver.toolchain.descriptor import directives
 from kbserver.toolchain.diagnostics import Diagnostics
 from kbserver.toolchain.disassembler import disassemble, find_disassembler
 from kbserver.toolchain.elf import CodeObject, read_code_object
+from kbserver.toolchain.object_data import ObjectData
 from kbserver.toolchain.sources import ASSEMBLY_SUFFIXES, OBJECT_SUFFIXES, Snapshot, read_ready
 
 KIND = "given"
 """What a build says as its compiler's kind: the code was given."""
+FORMAT = 2
+"""Changes with what `as_assembly` writes."""
 
 _TARGET = re.compile(r'(?m)^(\s*\.amdgcn_target\s+")[^"\n]*-(gfx\w[\w-]*)(?::[^"\n]*)?"')
 _DUMP_LABEL = re.compile(r"([0-9a-f]{16}) <.*>:")
@@ -91,7 +94,7 @@ class _Given:
         raise NotImplementedError
 
     def build(self) -> Build:
-        key = [cache.FORMAT, KIND, self.snapshot.digest, self.arch, self.tool]
+        key = [cache.FORMAT, FORMAT, KIND, self.snapshot.digest, self.arch, self.tool]
         build_id = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
         if cache.lookup(build_id) is not None:
             try:
@@ -151,15 +154,23 @@ def as_assembly(found: CodeObject, dump: str) -> str:
 
     Symbols inside a function become labels of it, and what lies behind a function's end (padding) is left out.
     """
-    kernels = {str(entry.get(".symbol", "")).removesuffix(".kd") for entry in found.metadata.get("amdhsa.kernels", ())}
-    parts = [f'\t.amdgcn_target "amdgcn-amd-amdhsa--{found.target}"', *_functions(found, dump)]
+    variables = ObjectData(found)
+    code = variables.with_symbols(list(_functions(found, dump)))
+    # Variables stand first: what follows a label of a disassembly belongs to that function.
+    parts = [f'\t.amdgcn_target "amdgcn-amd-amdhsa--{found.target}"', *variables.directives(), *code]
     parts += [directives(name, descriptor) for name, descriptor in found.descriptors.items()]
-    if kernels:
-        import yaml
-
-        text = yaml.safe_dump({key: found.metadata[key] for key in found.metadata}, sort_keys=False)
-        parts += ["\t.amdgpu_metadata", "---", text.rstrip(), "...", "\t.end_amdgpu_metadata"]
+    if found.metadata:
+        parts += ["\t.amdgpu_metadata", "---", _as_yaml(found.metadata), "...", "\t.end_amdgpu_metadata"]
     return "\n".join(parts) + "\n"
+
+
+def _as_yaml(metadata: Mapping[str, Any]) -> str:
+    import yaml
+
+    try:
+        return yaml.safe_dump(dict(metadata), sort_keys=False).rstrip()
+    except (yaml.YAMLError, RecursionError) as error:
+        raise UsageError(f"the metadata of the code object is damaged: {str(error)[:100]}") from None
 
 
 def _functions(found: CodeObject, dump: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from kbserver.toolchain.elf import read_code_object
 from kbserver.toolchain.link import code_object
 from kbserver.toolchain.ready import as_assembly, build_ready, open_ready
 from tests.emulator.conv import NAMES, compiled_text, machine, prepare
-from tests.toolchain.clang import needs_clang
+from tests.toolchain.clang import compile_hip, needs_clang
 from tests.toolchain.code_objects import SCALE, SCALE_DUMP, SCALE_TEXT, needs_objdump
 
 
@@ -76,3 +76,36 @@ def test_a_code_object_runs_as_the_text_that_it_was_made_of(name: str, arch: str
         assert outcome.finding_count == 0
     assert np.array_equal(*outputs)
     assert np.array_equal(counts[0], counts[1])
+
+
+TABLES = """
+#include <hip/hip_runtime.h>
+__constant__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
+__device__ int variable[4] = {10, 20, 30, 40};
+__device__ const int* pointer = table + 2;
+__device__ int zeros[16];
+__device__ __noinline__ int called(int x) { return x * 3 + variable[x & 3]; }
+extern "C" __global__ void tables(int* out) {
+  int t = threadIdx.x;
+  zeros[t & 15] += t;
+  out[t] = table[t & 7] + pointer[t & 3] + called(t) + (zeros[15] > 1000);
+}
+"""
+
+
+@needs_clang
+@needs_objdump
+@pytest.mark.parametrize("flags", [("-O3",), ("-O0",)])
+def test_constants_variables_pointers_and_calls_of_a_code_object(flags: tuple[str, ...], tmp_path: Path) -> None:
+    compiled = compile_hip(TABLES, "gfx942", flags)
+    path = tmp_path / "tables.co"
+    path.write_bytes(code_object(compiled.text, "gfx942"))
+    snapshot, arch = open_ready(path, None)
+    kernel = load_kernel(parse_assembly(build_ready(snapshot, arch or "").assembly_text), "tables")
+    memory = Memory()
+    output = memory.output("out", (64,), np.int32)
+    outcome = Machine(kernel).launch(memory, [output], grid=(1, 1, 1), block=(64, 1, 1))
+    t, table = np.arange(64), np.array([3, 1, 4, 1, 5, 9, 2, 6])
+    expected = table[t & 7] + table[2 + (t & 3)] + 3 * t + np.array([10, 20, 30, 40])[t & 3]
+    assert np.array_equal(output.array, expected)
+    assert outcome.finding_count == 0

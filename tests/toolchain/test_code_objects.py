@@ -148,10 +148,11 @@ def test_damaged_files_end_in_an_error_of_ours_or_are_read() -> None:
                 (0, 1, 0x7F, 0xFF, rng.randrange(256))
             )
         damaged.append(bytes(changed))
-    refused = 0
+    refused, dump = 0, SCALE_DUMP.read_text()
     for data in damaged:
         try:
-            gpu_images(data, "x.co")
+            for image in gpu_images(data, "x.co").values():
+                parse_assembly(as_assembly(read_code_object(image, "x.co"), dump))
         except KbError:
             refused += 1
     assert 500 < refused < len(damaged)
@@ -207,3 +208,12 @@ def test_text_that_does_not_assemble_is_refused_with_its_line(tmp_path: Path) ->
     with pytest.raises(CompileFailed, match="invalid instruction") as caught:
         build_ready(snapshot, arch or "")
     assert caught.value.where == "bad.s:16"
+
+
+def test_marked_literals_are_numbers_except_where_they_would_mean_another_value() -> None:
+    text = ("k:\n\ts_addc_u32 s3, s3, lit(0xffffffff)\n\tv_add_f64 v[0:1], v[0:1], lit(0x1)\n\ts_endpgm\n").replace(
+        "k:", "\t.type\tk,@function\nk:"
+    )
+    code = parse_assembly(text).functions["k"].instructions
+    assert code[0].operands == ("s3", "s3", "0xffffffff")
+    assert code[1].operands[2] == "lit(0x1)"
