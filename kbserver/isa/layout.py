@@ -1,15 +1,17 @@
 """Which lane and register hold which element of a dense MFMA's matrices: by formula, and inverted by enumeration.
 
 With B blocks, an M x K operand A is cut along K into `64 / (M * B)` groups of lanes, each lane holding consecutive k.
-B is the same with column j for row i. Four rows of a 32-bit C or D lie in consecutive registers of one lane; 64-bit
-results are laid out differently. Every element of the dense CDNA2 and CDNA3 forms in AMD's matrix calculator was
-compared, and B and D of its sparse ones; what it does not list is said to be by formula only.
+B is the same with column j for row i. An operand of 8 registers holds 16 bytes of the lower half of K, then 16 of the
+upper half. A of a sparse form is its stored half. Four rows of a 32-bit C or D lie in consecutive registers of one
+lane; 64-bit results are laid out differently. Every element of the dense CDNA2 and CDNA3 forms in AMD's matrix
+calculator was compared, and B and D of its sparse ones; how far the rest is confirmed is said with each layout.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kbserver.core.errors import UsageError
@@ -20,16 +22,22 @@ _NAME = re.compile(
     r"v_(?P<sparse>mfma|smfmac|mfma_scale)_(?P<out>f32|f64|i32)_(?P<m>\d+)x(?P<n>\d+)x(?P<k>\d+)(?:_\d+b)?_?"
     r"(?P<in>f8f6f4|xf32|bf16|f16|f32|f64|fp8|bf8|i8)(?:_(?:fp8|bf8))?(?P<one_k>_1k)?$"
 )
-_ELEMENT = re.compile(r"\s*([abcd])\s*((?:\[\s*\d{1,5}\s*\]\s*){2,3})", re.IGNORECASE)
+SELECTED_BITS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
+"""Formats that cbsz and blgp choose for f8f6f4 operands."""
+_FORMAT = r"\s*(fp8|bf8|fp6|bf6|fp4)?\s*"
+_ELEMENT = re.compile(r"\s*([abcd])\s*((?:\[\s*\d{1,5}\s*\]\s*){2,3})" + _FORMAT, re.IGNORECASE)
 _PLACE = re.compile(
-    r"\s*([abcd])?\s*lane\s*[=:]?\s*(\d{1,5})[\s,;]+(?:v|vgpr|reg|register)\s*[=:]?\s*(\d{1,5})\s*", re.IGNORECASE
+    r"\s*([abcd])?\s*lane\s*[=:]?\s*(\d{1,5})[\s,;]+(?:v|vgpr|reg|register)\s*[=:]?\s*(\d{1,5})" + _FORMAT,
+    re.IGNORECASE,
 )
 CALCULATED = "every element compared with AMD's matrix instruction calculator"
+MEASURED = "the rule that AMD's hip-fpsan holds against an MI350; f8f6f4 also as CK and AMD's blog have it"
 BY_FORMULA = (
     "by formula only: the rule that holds for every form in AMD's calculator, which has no form that is new in CDNA4"
 )
-WIDEST_COMPARED_BYTES = 16
-"""Bytes of one operand in one lane. Wider operands, new in CDNA4, may be split along K: no source was compared with."""
+HALF_BYTES = 16
+"""Bytes of an operand in one lane that hold neighbouring k; a wider operand has two such halves."""
+SCALE_BLOCK = 32
 
 
 @dataclass(frozen=True)
@@ -93,25 +101,52 @@ class Shape:
         blocks = LANES * result_registers * 32 // output_bits // (m * n)
         return cls(name, m, n, k, blocks, INPUT_BITS[match["in"]], output_bits, match["sparse"] == "smfmac")
 
+    def in_format(self, name: str) -> Shape:
+        """Return the shape with the format that cbsz or blgp chooses. Raises UsageError where neither chooses one."""
+        if not name:
+            return self
+        if self.selects_formats:
+            return replace(self, input_bits=SELECTED_BITS[name])
+        raise UsageError(f"the formats of {self.name} are in its name", where="element", hint="leave the format out")
+
+    @property
+    def selects_formats(self) -> bool:
+        return "f8f6f4" in self.name
+
+    def status(self, targets: Sequence[str]) -> str:
+        """Return how far the layout is confirmed, for an instruction that these targets have."""
+        if {"gfx90a", "gfx942"} & set(targets):
+            return CALCULATED
+        return BY_FORMULA if "_i32_" in self.name else MEASURED
+
     def missing(self, matrix: str) -> str | None:
         """Return why the layout of a matrix is not known here, or None."""
-        if self.sparse and matrix == "A":
-            return "A of a sparse instruction is compressed: which k an element stands for is in the index register"
         if self.sparse and matrix == "C":
             return "a sparse instruction accumulates into D; its third source is the index register"
         if matrix in "AB" and not self.input_bits:
-            return "operands of f8f6f4 forms differ by data format, and no source was found to compare with"
-        if matrix in "AB" and self._per_lane(matrix) * self.input_bits > 8 * WIDEST_COMPARED_BYTES:
-            return f"operands wider than {WIDEST_COMPARED_BYTES} bytes a lane are in no source to compare with"
+            return "cbsz and blgp choose the format: say it behind the element, as in A[3][70] fp8"
+        if self.sparse and matrix in "AB" and "_i32_" in self.name and self._halves("B"):
+            return "no source has the layout of integer sparse forms that are new in CDNA4"
         return None
+
+    def _halves(self, matrix: str) -> bool:
+        return self.input_bits % 8 == 0 and self._per_lane(matrix) * self.input_bits > 8 * HALF_BYTES
+
+    def _depth(self, matrix: str) -> int:
+        """Return how many elements along K are stored."""
+        return self.k // 2 if self.sparse and matrix == "A" else self.k
+
+    def _chunk(self, matrix: str) -> int:
+        """Return how many neighbouring k a lane holds."""
+        return 8 * HALF_BYTES // self.input_bits if self._halves(matrix) else self._per_lane(matrix)
 
     def _per_lane(self, matrix: str) -> int:
         size = self.m if matrix == "A" else self.n
-        return max(1, self.k * size * self.blocks // LANES)
+        return max(1, self._depth(matrix) * size * self.blocks // LANES)
 
     def rows(self, matrix: str) -> tuple[int, int]:
-        """Return (rows, columns) of A, B, C or D."""
-        return {"A": (self.m, self.k), "B": (self.k, self.n)}.get(matrix, (self.m, self.n))
+        """Return (rows, columns) of A, B, C or D; of a sparse A, as it is stored."""
+        return {"A": (self.m, self._depth("A")), "B": (self.k, self.n)}.get(matrix, (self.m, self.n))
 
     def place(self, matrix: str, row: int, column: int, block: int = 0) -> Place:
         """Return where an element lies. Raises UsageError outside the matrix or when the layout is not known."""
@@ -126,15 +161,16 @@ class Shape:
         if missing:
             raise UsageError(f"the layout of {matrix} of {self.name} is not known: {missing}", where="element")
         if matrix == "A":
-            return self._input(self.m, row, column, block)
+            return self._input("A", self.m, row, column, block)
         if matrix == "B":
-            return self._input(self.n, column, row, block)
+            return self._input("B", self.n, column, row, block)
         return self._output(row, column, block)
 
-    def _input(self, size: int, i: int, k: int, block: int) -> Place:
-        per_lane = max(1, self.k * size * self.blocks // LANES)
-        lane = block * size + i + k // per_lane * size * self.blocks
-        return _element(lane, k % per_lane, self.input_bits)
+    def _input(self, matrix: str, size: int, i: int, k: int, block: int) -> Place:
+        chunk, groups = self._chunk(matrix), max(1, LANES // (size * self.blocks))
+        half, rest = divmod(k, chunk * groups)
+        lane = block * size + i + rest // chunk * size * self.blocks
+        return _element(lane, half * chunk + rest % chunk, self.input_bits)
 
     def _output(self, i: int, j: int, block: int) -> Place:
         if self.output_bits == 64:
@@ -149,18 +185,45 @@ class Shape:
 
     def formula(self, matrix: str) -> str:
         """Return the rule of a matrix in words that a program can be written from; `/` is integer division."""
+        if matrix in "AB" and not self.input_bits:
+            wide, narrow = (self.in_format(name).formula(matrix) for name in ("fp8", "fp4"))
+            narrow = narrow.partition(": ")[2].replace("of 4 bits", "of 6 or 4 bits")
+            return f"{wide}; in a narrower format: {narrow}"
         missing = self.missing(matrix)
         if missing:
             return f"unknown: {missing}"
         if matrix in "AB":
-            size, name = (self.m, "i") if matrix == "A" else (self.n, "j")
-            per_lane = self._per_lane(matrix)
-            element = f"{matrix}[i][k]" if matrix == "A" else "B[k][j]"
-            stride = size * self.blocks
-            block = f"{size} * block + " if self.blocks > 1 else ""
-            group = f" + {stride} * (k / {per_lane})" if self.k > per_lane else ""
-            return f"{element}: lane {block}{name}{group}, element k % {per_lane} of {self.input_bits} bits"
+            return self._input_formula(matrix)
         return f"{matrix}[i][j]: {self._output_formula()}"
+
+    def _input_formula(self, matrix: str) -> str:
+        size, name = (self.m, "i") if matrix == "A" else (self.n, "j")
+        k = "c" if self.sparse and matrix == "A" else "k"
+        element = f"A[i][{k}]" if matrix == "A" else "B[k][j]"
+        chunk, depth, stride = self._chunk(matrix), self._depth(matrix), size * self.blocks
+        groups = max(1, LANES // stride)
+        block = f"{size} * block + " if self.blocks > 1 else ""
+        group = f"{k} / {chunk} % {groups}" if depth > chunk * groups else f"{k} / {chunk}"
+        lane = f"{block}{name}" + (f" + {stride} * ({group})" if depth > chunk else "")
+        half = f" + {chunk} * ({k} / {chunk * groups})" if depth > chunk * groups else ""
+        stored = " (the c-th stored element; it stands for k = 4 * (c / 2) + its index)" if k == "c" else ""
+        return f"{element}{stored}: lane {lane}, element {k} % {chunk}{half} of {self.input_bits} bits"
+
+    def extra_formulas(self) -> dict[str, str]:
+        """Return the rules of what is no matrix: the indices of a sparse A, the scales of a scaled product."""
+        if self.sparse and not self.missing("A"):
+            return {"the index of A": "element e of a lane of A: bits 2 * e + 1 : 2 * e of the lane's index set"}
+        if "_scale_" not in self.name:
+            return {}
+        return {
+            f"the scale of {matrix}": (
+                f"{what}: lane {size} * (k / {SCALE_BLOCK}) + {name} of scale_src{number}, byte op_sel[{number}] + 2 *"
+                f" op_sel_hi[{number}], 2^(byte - 127)"
+            )
+            for number, (matrix, what, size, name) in enumerate(
+                (("A", f"row i, {SCALE_BLOCK} k", self.m, "i"), ("B", f"column j, {SCALE_BLOCK} k", self.n, "j"))
+            )
+        }
 
     def _output_formula(self) -> str:
         if self.output_bits == 64:
@@ -214,7 +277,8 @@ class Shape:
 
 
 def _element(lane: int, number: int, bits: int) -> Place:
-    return Place(lane, number * bits // 32, max(1, bits // 32), number * bits % 32, bits)
+    register, low = divmod(number * bits, 32)
+    return Place(lane, register, -(-(low + bits) // 32), low, bits)
 
 
 @dataclass(frozen=True)
@@ -225,6 +289,7 @@ class ElementQuestion:
     row: int
     column: int
     block: int
+    format: str = ""
 
 
 @dataclass(frozen=True)
@@ -234,6 +299,7 @@ class PlaceQuestion:
     matrix: str
     lane: int
     register: int
+    format: str = ""
 
 
 def read_question(text: str) -> ElementQuestion | PlaceQuestion:
@@ -242,12 +308,12 @@ def read_question(text: str) -> ElementQuestion | PlaceQuestion:
     if match:
         numbers = [int(number) for number in re.findall(r"\d+", match[2])]
         block = numbers[0] if len(numbers) == 3 else 0
-        return ElementQuestion(match[1].upper(), numbers[-2], numbers[-1], block)
+        return ElementQuestion(match[1].upper(), numbers[-2], numbers[-1], block, (match[3] or "").lower())
     match = _PLACE.fullmatch(text)
     if match:
-        return PlaceQuestion((match[1] or "D").upper(), int(match[2]), int(match[3]))
+        return PlaceQuestion((match[1] or "D").upper(), int(match[2]), int(match[3]), (match[4] or "").lower())
     raise UsageError(
         f"{text[:60]!r} names no element",
         where="element",
-        hint="C[5][9], A[i][k], with a block first C[2][1][3]; or the other way: D lane 19 register 1",
+        hint="C[5][9], A[i][k], with a block first C[2][1][3], of f8f6f4 A[3][70] fp8; or: D lane 19 register 1",
     )

@@ -7,14 +7,19 @@ from collections.abc import Iterator, Sequence
 from pydantic import JsonValue
 
 from kbserver.core.errors import UsageError
+from kbserver.core.sources import cite
 from kbserver.hardware.fact_model import Fact, FactTable
 from kbserver.hardware.facts import load_facts
 from kbserver.isa.hand import InstructionClass, class_of
-from kbserver.isa.layout import BY_FORMULA, CALCULATED, ElementQuestion, Run, Shape, read_question
+from kbserver.isa.layout import BY_FORMULA, CALCULATED, MEASURED, ElementQuestion, Run, Shape, read_question
 from kbserver.isa.table import Instruction
 from kbserver.ops.instruction_results import ElementPlace, Hazard, LayoutRun, MatrixFacts, Waits
 
-_COMPARED_TARGETS = {"gfx90a", "gfx942"}
+_LAYOUT_SOURCES = {
+    CALCULATED: ("matrix-calculator",),
+    MEASURED: ("hip-fpsan-mfma", "hip-fpsan-smfmac", "ck-mx-mfma", "rocm-blog-matrix-cores-cdna"),
+    BY_FORMULA: ("matrix-calculator",),
+}
 
 
 def matrix_facts(instruction: Instruction, arch: str, element: str | None) -> MatrixFacts | None:
@@ -28,8 +33,7 @@ def matrix_facts(instruction: Instruction, arch: str, element: str | None) -> Ma
         return None
     fact = _cost(load_facts(), instruction.name, arch)
     cost = dict(fact.value) if fact and isinstance(fact.value, dict) else {}
-    compared = bool(_COMPARED_TARGETS & set(instruction.targets))
-    status = CALCULATED if compared else BY_FORMULA
+    status = shape.status(instruction.targets)
     matrices = "ABD" if shape.sparse else "ABC"
     return MatrixFacts(
         m=shape.m,
@@ -38,10 +42,11 @@ def matrix_facts(instruction: Instruction, arch: str, element: str | None) -> Ma
         blocks=shape.blocks,
         cost={name: value for name, value in cost.items() if name not in ("m", "n", "k", "blocks")},
         fact=f"fact:{fact.id}" if fact else None,
-        layouts={("C and D" if matrix == "C" else matrix): shape.formula(matrix) for matrix in matrices},
+        layouts={("C and D" if matrix == "C" else matrix): shape.formula(matrix) for matrix in matrices}
+        | shape.extra_formulas(),
         layout_status=status,
         element=_element(shape, element, status) if element is not None else None,
-        sources=list(fact.sources) if fact else [],
+        sources=[*(fact.sources if fact else ()), *(cite(one, "layouts") for one in _LAYOUT_SOURCES[status])],
     )
 
 
@@ -67,6 +72,7 @@ def _cost(facts: FactTable, name: str, arch: str) -> Fact | None:
 def _element(shape: Shape, asked: str, status: str) -> ElementPlace:
     question = read_question(asked)
     matrix = question.matrix
+    shape = shape.in_format(question.format)
     if isinstance(question, ElementQuestion):
         place = shape.place(matrix, question.row, question.column, question.block)
         elements = [_named(shape, matrix, (question.row, question.column, question.block))]
