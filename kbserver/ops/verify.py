@@ -110,6 +110,10 @@ def verify_kernel(
             metavar="N",
         ),
     ] = None,
+    compare: Annotated[
+        str | None,
+        Arg("Another kernel to verify on the same inputs: a name, or a file with the same launch.", metavar="BEFORE"),
+    ] = None,
 ) -> VerifyReport:
     """Check that a kernel computes the right results, without a GPU: its gfx machine code is executed on this CPU on
     fresh random inputs, and every element is compared with a float64 reference, per channel, in several wave orders
@@ -134,6 +138,12 @@ def verify_kernel(
         cases = with_checks(cases, _workgroups(check_workgroups))
     outcome = verify(subject, cases, choice, workers)
     report = _report(new_run_id(), subject, decided_by, choice, cases, outcome, path, time.monotonic() - started)
+    if compare is not None:
+        from kbserver.ops.verify_compare import compare_verified, verify_other
+
+        how = dict(shape=shape, arch=target, device=device, seeds=report.seeds, orders=orders, threads=threads,
+                   check_workgroups=check_workgroups)  # fmt: skip
+        report = report.model_copy(update={"comparison": compare_verified(verify_other(compare, subject, how), report)})
     write_run(report.run_id, KIND, report.to_json(), outcome.builds[0].source_sha256)
     return report
 

@@ -34,27 +34,32 @@ def compare_verified(before: VerifyReport, after: VerifyReport) -> Comparison:
     found = [{finding.check: finding.count for finding in one.findings} for one in (before, after)]
     figures = [
         Figure("FAIL", before.verdict == FAIL, after.verdict == FAIL, decides=True),
-        Figure("wrong elements", before.mismatches, after.mismatches, decides=True),
-        Figure("unwritten elements", before.unwritten, after.unwritten, decides=True),
+        Figure("wrong elements, %", *(_share(one.mismatches, one) for one in (before, after)), decides=True),
+        Figure("unwritten elements, %", *(_share(one.unwritten, one) for one in (before, after)), decides=True),
         *(
             Figure(check, found[0].get(check, 0), found[1].get(check, 0))
             for check in dict.fromkeys([*found[0], *found[1]])
         ),
-        Figure("largest error", before.max_abs, after.max_abs),
-        Figure("largest error, ulp", before.max_ulp, after.max_ulp),
+        Figure("largest error", before.max_abs, after.max_abs, None),
+        Figure("largest error, ulp", before.max_ulp, after.max_ulp, None),
         Figure("elements compared", before.elements, after.elements, None),
     ]
     unknown = [f"{one.kernel}: {one.reason}" for one in (before, after) if one.verdict == NOT_VERIFIED]
-    same = before.task == after.task and before.shapes == after.shapes
-    if not same:
+    sizes = [one.shapes[one.shape] for one in (before, after)]
+    if before.task != after.task or sizes[0] != sizes[1]:
         unknown.append(f"{before.kernel} ({before.task}) and {after.kernel} ({after.task}) compute different problems")
     alike = before.kernel == after.kernel
     notes = [f"{before.kernel} {before.verdict}, {after.kernel} {after.verdict}", NOT_SPEED]
-    if before.seeds != after.seeds:
-        notes.append("the inputs were not the same")
+    if before.shapes != after.shapes:
+        notes.append("each was tried on a shape of its own too, as its launch allows")
     return compare(
         (f"{before.kernel} ({before.source})" if alike else before.kernel,
          f"{after.kernel} ({after.source})" if alike else after.kernel),
         (f"run:{before.run_id}", f"run:{after.run_id}"),
         "faults", None, figures, cannot_tell="; ".join(unknown) or None, notes=notes,
     )  # fmt: skip
+
+
+def _share(count: int, report: VerifyReport) -> float:
+    """Return a count as percent of the elements that were compared: the launches of the two may differ in number."""
+    return 100 * count / report.elements if report.elements else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kbserver.render.compare import say_comparison
 from kbserver.render.document import Document
 from kbserver.render.registry import renders
 from kbserver.runs.report import LaunchLine, VerifyReport
@@ -12,6 +13,8 @@ MAX_FINDINGS = 10
 @renders(VerifyReport)
 def _(report: VerifyReport) -> Document:
     document = Document().say(_headline(report))
+    if report.comparison is not None:
+        say_comparison(document, report.comparison, all_rows=True).say(f"before: {report.comparison.before_ref}")
     for finding in report.findings[:MAX_FINDINGS]:
         place = f" at {finding.where}" if finding.where else ""
         times = f" ({finding.count:,} times)" if finding.count > 1 else ""

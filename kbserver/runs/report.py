@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from kbserver.core.model import Record, Result
+from kbserver.runs.compare import Comparison
 
 PASS, FAIL, NOT_VERIFIED = "PASS", "FAIL", "NOT_VERIFIED"
 
@@ -169,3 +170,5 @@ class VerifyReport(Result):
     times: Times
     checks: ChecksSummary | None = None
     """Races and uses of unwritten memory; null where they were not looked for."""
+    comparison: Comparison | None = None
+    """With `--compare`: the other kernel, verified on the same inputs, beside this one."""
