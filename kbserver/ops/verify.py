@@ -141,8 +141,8 @@ def verify_kernel(
     if compare is not None:
         from kbserver.ops.verify_compare import compare_verified, verify_other
 
-        how = dict(shape=shape, arch=target, device=device, seeds=report.seeds, orders=orders, threads=threads,
-                   check_workgroups=check_workgroups)  # fmt: skip
+        how = dict(shape=shape, arch=target, device=device, flags=flags, seeds=report.seeds, orders=orders,
+                   threads=threads, check_workgroups=check_workgroups)  # fmt: skip
         report = report.model_copy(update={"comparison": compare_verified(verify_other(compare, subject, how), report)})
     write_run(report.run_id, KIND, report.to_json(), outcome.builds[0].source_sha256)
     return report
