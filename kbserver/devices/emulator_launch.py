@@ -15,6 +15,7 @@ from kbserver.emulator.memory import Buffer, Memory
 
 _NUMBERS = {"i32": np.int32, "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
 DIVERGENT_BARRIER = "barrier divergence"
+BUFFER_CLIPPED = "lanes outside a buffer resource"
 WRITE_TO_INPUT = "write to an input"
 MISSING_WAIT = "missing wait"
 MISSING_WAIT_STATES = "missing wait states"
@@ -117,6 +118,16 @@ def _findings(outcome: Outcome, shared: Sequence[SharedBuffer]) -> list[DeviceFi
                 kind=DIVERGENT_BARRIER,
                 count=outcome.divergent_rounds,
                 message="some wavefronts of a workgroup waited at a barrier, others waited at another or had ended",
+            )
+        )
+    if outcome.clipped_lanes:
+        found.append(
+            DeviceFinding(
+                kind=BUFFER_CLIPPED,
+                count=outcome.clipped_lanes,
+                message="the range check of buffer resources gave 0 to loads and dropped stores, as the hardware does; "
+                "compilers mask lanes this way",
+                severity="note",
             )
         )
     return found

@@ -51,7 +51,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch did. `finding_count` counts every refused access, `findings` holds the first ones."""
+    """What a launch did. `finding_count` counts every refused access, `findings` holds the first ones.
+
+    clipped_lanes: how often the range check of a buffer resource stopped a lane, in whole or in part. No fault: the
+    hardware defines it, and compilers use it to mask.
+    """
 
     counts: Counts
     findings: tuple[Finding, ...]
@@ -59,6 +63,7 @@ class Outcome:
     divergent_rounds: int
     wall_s: float
     waves: int
+    clipped_lanes: int = 0
 
 
 class Machine:
@@ -132,6 +137,7 @@ class Machine:
             divergent_rounds=sum(worker.divergence for worker in workers),
             wall_s=wall_s,
             waves=waves,
+            clipped_lanes=sum(worker.clipped for worker in workers),
         )
 
     def _finding(self, row: np.ndarray, memory: Memory) -> Finding:
@@ -218,6 +224,10 @@ class _Worker:
             raise lost(self.kernel.code[site], address)
         if state:
             raise RuntimeError(f"the kernel function left with state {state}")
+
+    @property
+    def clipped(self) -> int:
+        return int(self.context[CONTEXT["clipped"]])
 
     @property
     def finding_count(self) -> int:

@@ -26,6 +26,7 @@ _DEVICE_CHECKS = {
     "flat atomic on private memory": "private_atomic",
     "LDS atomic not aligned": "misaligned_atomic",
     "global atomic not aligned": "misaligned_atomic",
+    "lanes outside a buffer resource": "buffer_clipped",
     "buffer access not aligned": "buffer_access",
     "buffer resource of a kind that is not emulated": "buffer_access",
     "LDS transposing read without all lanes": "transposing_read",

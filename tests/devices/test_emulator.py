@@ -36,6 +36,13 @@ extern "C" __global__ void __launch_bounds__(64) into_the_input(int *from, int *
 extern "C" __global__ void __launch_bounds__(64) for_ever(const int *from, int *to, int n) {
   for (int i = 0; i < n;) asm volatile("" : "+v"(i));
 }
+extern "C" __global__ void __launch_bounds__(64) by_resource(const int *from, int *to, int n) {
+  int i = blockIdx.x * 64 + threadIdx.x;
+  auto read = __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, n * 4, 0x27000);
+  auto write = __builtin_amdgcn_make_buffer_rsrc((void *)to, 0, n * 4, 0x27000);
+  int x = __builtin_amdgcn_raw_buffer_load_b32(read, i * 4, 0, 0);
+  __builtin_amdgcn_raw_buffer_store_b32(x * 2, write, i * 4, 0, 0);
+}
 """
 
 
@@ -83,6 +90,14 @@ def test_accesses_out_of_range_are_stopped_and_told(assembly: str, buffers: list
     assert "past the end of to (400 bytes)" in write.message
     assert write.where and write.where.startswith("source.hip:8")
     assert all(buffer.guards_changed() == 0 for buffer in buffers)
+
+
+def test_lanes_that_a_buffer_resource_stops_are_a_note(assembly: str, buffers: list[SharedBuffer]) -> None:
+    with closing(load(assembly, "by_resource")) as loaded:
+        (found,) = loaded.launch(launch(), buffers).findings
+    # 28 lanes of 128 are past the 100 elements, at the load and at the store.
+    assert (found.kind, found.count, found.severity) == ("lanes outside a buffer resource", 2 * 28, "note")
+    assert buffers[1].array.tolist() == [2 * i for i in range(100)]
 
 
 def test_a_write_to_an_input_is_a_finding_of_its_own(assembly: str, buffers: list[SharedBuffer]) -> None:

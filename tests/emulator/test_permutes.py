@@ -109,8 +109,9 @@ def test_permutes_and_swizzles_agree_with_the_oracle(exec_: int) -> None:
     rng = np.random.default_rng(5)
     offsets = [*rng.integers(0, 0x8000, 12), *(0x8000 + rng.integers(0, 256, 6)), *(0xE000 + np.arange(32))]
     lines = [f"ds_swizzle_b32 v{10 + place}, v1 offset:{offset:#x}" for place, offset in enumerate(offsets)]
+    lines += [f"ds_swizzle_b32 v{72 + place}, v1 {pattern}" for place, pattern in enumerate(SWIZZLES)]
     lines += ["ds_bpermute_b32 v70, v3, v2 offset:65532", "ds_permute_b32 v71, v3, v2 offset:12"]
-    wave = fresh_wave(80, exec_=exec_)
+    wave = fresh_wave(96, exec_=exec_)
     wave.vgprs[:] = rng.integers(0, 1 << 32, wave.vgprs.shape, dtype=np.uint32)
     assert differences(lines, wave) == []
 

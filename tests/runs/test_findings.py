@@ -25,6 +25,13 @@ def test_one_place_is_one_finding_with_a_count() -> None:
     assert findings.errors
 
 
+def test_lanes_that_a_buffer_resource_stops_decide_nothing() -> None:
+    findings = Findings()
+    findings.of_device([DeviceFinding("lanes outside a buffer resource", 56, "...", None, "note")])
+    (found,) = findings.found.values()
+    assert (found.check, found.severity, findings.errors) == ("buffer_clipped", "note", False)
+
+
 def test_an_unknown_kind_of_a_device_keeps_its_words() -> None:
     findings = Findings()
     findings.of_device([DeviceFinding("LDS race", 1, "two wavefronts", None)])

@@ -58,10 +58,31 @@ def swizzle_source(offset: int, lane: int) -> int:
     return half + ((place & and_ | or_) ^ xor)
 
 
+def encoded(pattern: str) -> int:
+    """Return the offset that the assembler makes of `swizzle(NAME,...)` (LLVM, SIDefines.h, Swizzle::EncBits)."""
+    name, *words = pattern.replace(" ", "").removeprefix("swizzle(").removesuffix(")").split(",")
+    if name == "BITMASK_PERM":
+        kinds = words[0].strip('"')
+        bits = {kind: sum(16 >> place for place, one in enumerate(kinds) if one == kind) for kind in "1pi"}
+        return bits["p"] | bits["i"] | bits["1"] << 5 | bits["i"] << 10
+    numbers = [int(word) for word in words]
+    if name == "QUAD_PERM":
+        return 0x8000 + sum(number << 2 * place for place, number in enumerate(numbers))
+    if name == "SWAP":
+        return 31 + numbers[0] * 1024
+    if name == "REVERSE":
+        return 31 + (numbers[0] - 1) * 1024
+    if name == "BROADCAST":
+        return 32 - numbers[0] + numbers[1] * 32
+    if name == "FFT":
+        return 0xE000 + numbers[0]
+    raise Unreadable(f"the swizzle {name}")
+
+
 def _swizzle(wave: Wavefront, d: Decoded) -> None:
     offset = d.modifiers.get("offset", 0)
     if not isinstance(offset, int):
-        raise Unreadable("a swizzle as a pattern")
+        offset = encoded(str(offset))
     active, data = set(wave.active()), list(_vgpr(wave, d, 1))
     for lane in active:
         source = swizzle_source(offset, lane)
