@@ -29,5 +29,5 @@ def other_subject(text: str, subject: Subject) -> Subject:
         return replace(subject, snapshot=from_file(Path(wanted).expanduser()))
     name = wanted.removeprefix("kernel:")
     own = name in [one.name for one in subject.task.variants]
-    task = str(subject.task.folder / "task.yaml") if own else None
+    task = str(subject.task.path) if own else None
     return find_subject(name, None, task, None, subject.arch)

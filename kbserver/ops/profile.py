@@ -52,7 +52,9 @@ def profile_kernel(
             metavar="VARIANT",
         ),
     ] = None,
-    shape: Annotated[str, Arg("A shape of the task: tiny, small or paper, the published problem.")] = "tiny",
+    shape: Annotated[
+        str | None, Arg("A shape of the task, such as small or paper; default: tiny, or its first.")
+    ] = None,
     arch: Annotated[
         str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
     ] = None,
@@ -100,6 +102,7 @@ def profile_kernel(
     if not 0 <= seed < 2**32:
         raise UsageError("a seed is a number from 0 to 4294967295", where="seed")
     subject = find_subject(name, path, task, variant, target)
+    shape = shape or subject.task.smallest_shape
     counting = _Counting(decided_by, device, shape, wanted, seed, find_threads(threads))
     if compare is not None:
         if from_path is not None or device == "hip":
@@ -152,6 +155,13 @@ def _compared(compare: str, subject: Subject, how: _Counting, *, named: bool) ->
     from kbserver.runs.records import write_run
 
     other = other_subject(compare, subject)
+    for one in (other, subject):
+        if len(one.variant.steps) > 1:
+            raise UsageError(
+                f"{one.variant.name} is {len(one.variant.steps)} launches, and one of them alone compares with nothing",
+                where="compare",
+                hint=f"the README of a reference kernel counts all: kb read kernel:{one.variant.name}",
+            )
     before, before_sha256 = _count(other, how, time.monotonic(), named=not looks_like_file(compare))
     write_run(before.run_id, KIND, before.to_json(), before_sha256)
     report, source_sha256 = _count(subject, how, time.monotonic(), named=named)
@@ -215,7 +225,7 @@ def _count(subject: Subject, how: _Counting, started: float, *, named: bool) -> 
         sites=summary.sites(SITES),
         total_sites=len({site.site for site in measured.sites}),
         published=published_counters(subject, how.shape, summary, explain=named),
-        notes=profile_notes(done, summary),
+        notes=[*_launches_left_out(subject), *profile_notes(done, summary)],
         times=ProfileTimes(
             build_s=round(done.build_s, 3),
             load_s=round(done.load_s, 3),
@@ -224,6 +234,16 @@ def _count(subject: Subject, how: _Counting, started: float, *, named: bool) -> 
         ),
     )
     return report, done.built.source_sha256
+
+
+def _launches_left_out(subject: Subject) -> list[str]:
+    """Return a note when a variant has more launches than the one that is counted."""
+    entries = [step.entry for step in subject.variant.steps]
+    if len(entries) == 1:
+        return []
+    return [
+        f"{subject.variant.name} is {len(entries)} launches ({', '.join(entries)}); this is {subject.variant.entry}"
+    ]
 
 
 def _where(device: str, arch: str | None, path: str | None) -> tuple[str | None, str, str]:
