@@ -94,6 +94,18 @@ def _compiler() -> Iterator[Check]:
         )
 
 
+def _disassembler() -> Iterator[Check]:
+    from kbserver.toolchain.disassembler import find_disassembler
+
+    try:
+        tool = find_disassembler()
+    except KbError as error:
+        detail = f"{error.message}; kb asm, verify and profile read sources and assembly text only"
+        yield Check(name="disassembler", ok=False, detail=detail, fix=error.hint)
+        return
+    yield Check(name="disassembler", ok=True, detail=f"{tool.version}, for code objects")
+
+
 def _emulator() -> Iterator[Check]:
     if importlib.util.find_spec("llvmlite") is None:
         detail = "llvmlite is not installed; kb verify and kb profile will refuse"
@@ -148,4 +160,4 @@ def _mentions_kbserver(path: Path) -> bool:
         return False
 
 
-PROBES = (_content, _workspace, _compiler, _emulator, _device, _clients)
+PROBES = (_content, _workspace, _compiler, _disassembler, _emulator, _device, _clients)
