@@ -21,7 +21,7 @@ def verify_other(text: str, subject: Subject, how: dict[str, Any]) -> VerifyRepo
     """
     from kbserver.ops.verify import verify_kernel
 
-    wanted, task = text.strip(), str(subject.task.folder / "task.yaml")
+    wanted, task = text.strip(), str(subject.task.path)
     if looks_like_file(wanted):
         return verify_kernel(path=wanted, task=task, variant=subject.variant.name, **how)
     name = wanted.removeprefix("kernel:")
