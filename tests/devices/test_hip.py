@@ -15,8 +15,10 @@ from kbserver.devices.gpu import Gpu
 from kbserver.devices.interface import Code, Launch
 from kbserver.ops import verify_kernel
 from kbserver.toolchain.build import build
+from kbserver.toolchain.ready import build_ready, open_ready
 from kbserver.toolchain.sources import from_text
 from tests.devices.fakehip import FakeHip
+from tests.toolchain.code_objects import SCALE, needs_objdump
 
 SOURCE = """
 #include <hip/hip_runtime.h>
@@ -71,6 +73,13 @@ def test_a_launch_runs_with_arguments_at_their_places(fakehip: FakeHip, buffers:
         loaded.launch(launch(), buffers)
     assert set(buffers[1].array.tolist()) == {17}
     assert all(buffer.guards_changed() == 0 for buffer in buffers)
+
+
+@needs_objdump
+def test_a_code_object_that_was_given_is_loaded_as_it_is(fakehip: FakeHip) -> None:
+    snapshot, arch = open_ready(SCALE, None)
+    built = build_ready(snapshot, arch or "")
+    assert Gpu("hip").image(Code(built.assembly_text, "scale", "gfx950", built.image)) == SCALE.read_bytes()
 
 
 def test_code_for_another_target_is_refused_before_it_is_launched(fakehip: FakeHip) -> None:
