@@ -71,6 +71,7 @@ def _wave(
         private=[bytearray([POISON]) * kernel.private_bytes for _ in range(LANES)],
         symbols=start.symbols.tolist(),
         symbols_at=start.symbols.ctypes.data,
+        arch=kernel.arch,
     )  # fmt: skip
     wave.set_pair(EXEC, int(launch.initial_exec()[number]))
     return wave

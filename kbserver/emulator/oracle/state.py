@@ -60,6 +60,8 @@ class Wavefront:
     """Address of the table of symbols."""
     indexed: int = 0
     """Which operands M0 indexes (s_set_gpr_idx_on)."""
+    arch: str = "gfx950"
+    """The target, where a format depends on it."""
 
     def pair(self, index: int) -> int:
         return self.scalars[index] | self.scalars[index + 1] << 32
