@@ -10,9 +10,10 @@ import numpy as np
 from kbserver.core.errors import UsageError
 from kbserver.emulator.arguments import Launch, kernarg_segment, queue_descriptor
 from kbserver.emulator.context import PRIVATE_APERTURE, SHARED_APERTURE
-from kbserver.emulator.kernel import LDS_LIMIT_BYTES, Kernel
+from kbserver.emulator.kernel import LDS_LIMIT_BYTES, PRIVATE_BUFFER, Kernel
 from kbserver.emulator.memory import Buffer, Memory
 from kbserver.emulator.operands import FP16_OVERFLOW, PRIVATE_BASE, PRIVATE_LIMIT, SGPR_SLOTS, SHARED_BASE, SHARED_LIMIT
+from kbserver.emulator.runtime.private_buffers import ADDS_LANE
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,10 @@ def entry_state(
     for name, address in pointers.items():
         if name in entry.user_sgprs:
             _set_pair(sgprs, entry.user_sgprs[name], address)
+    if PRIVATE_BUFFER in entry.user_sgprs:
+        # Interleaved, the lane's number added: what marks it. Its base counts from the wavefront's private memory.
+        first = entry.user_sgprs[PRIVATE_BUFFER]
+        sgprs[first : first + 4] = 0, 1 << 31, 0xFFFFFFFF, ADDS_LANE
     if "private_segment_size" in entry.user_sgprs:
         sgprs[entry.user_sgprs["private_segment_size"]] = kernel.private_bytes
     for slot, aperture in ((SHARED_BASE, SHARED_APERTURE), (PRIVATE_BASE, PRIVATE_APERTURE)):

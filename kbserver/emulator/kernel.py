@@ -24,8 +24,9 @@ DYNAMIC_STACK_BYTES = 4096
 The HIP runtime lets the program choose (hipDeviceSetLimit); a kernel that needs more gets a finding."""
 
 # User SGPRs in the order in which the hardware fills them (LLVM AMDGPU usage, "Initial Kernel Execution State").
+PRIVATE_BUFFER = "private_segment_buffer"
 _USER_SGPRS = (
-    ("private_segment_buffer", 4),
+    (PRIVATE_BUFFER, 4),
     ("dispatch_ptr", 2),
     ("queue_ptr", 2),
     ("kernarg_segment_ptr", 2),

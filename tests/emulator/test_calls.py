@@ -268,7 +268,7 @@ def _prepare() -> tuple[Memory, Buffer, list[int]]:
 
 @needs_clang
 @pytest.mark.parametrize("level", ["-O0", "-O1", "-O3"])
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
 @pytest.mark.parametrize("name", ["arrays", "generic", "pointers", "calls", "choices", "spills"])
 def test_kernel_with_private_memory_or_calls_computes_what_its_source_says(name: str, arch: str, level: str) -> None:
     machine = _compiled(name, arch, level)
@@ -280,10 +280,21 @@ def test_kernel_with_private_memory_or_calls_computes_what_its_source_says(name:
 
 
 @needs_clang
-@pytest.mark.parametrize("name", ["arrays", "generic", "pointers", "calls"])
-def test_interpreter_agrees_on_code_with_calls_and_private_memory(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "arch", "level"),
+    [
+        ("arrays", "gfx950", "-O0"),
+        ("generic", "gfx942", "-O0"),
+        ("pointers", "gfx950", "-O0"),
+        ("calls", "gfx90a", "-O0"),
+        ("generic", "gfx90a", "-O3"),
+        ("spills", "gfx90a", "-O1"),
+        ("spills", "gfx950", "-O1"),
+    ],
+)
+def test_interpreter_agrees_on_code_with_calls_and_private_memory(name: str, arch: str, level: str) -> None:
     memory, _, _ = _prepare()
-    machine = _compiled(name, "gfx950", "-O0")
+    machine = _compiled(name, arch, level)
     assert audit_workgroup(
         machine, memory, [*memory.buffers, _N], grid=(1, 1, 1), block=(64, 1, 1), workgroup=0
     ) == []  # fmt: skip

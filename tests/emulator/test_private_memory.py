@@ -13,14 +13,20 @@ from kbserver.core.errors import UnsupportedInstruction
 from kbserver.emulator.access_counts import private_lines
 from kbserver.emulator.context import FINDING, FINDING_KINDS
 from kbserver.emulator.effects import effects
+from kbserver.emulator.jit import compile_ir
+from kbserver.emulator.kernel import load_kernel
 from kbserver.emulator.machine import Machine
 from kbserver.emulator.memory import Memory
 from kbserver.emulator.observers.accesses import AccessRecorder, kind_name, make_trace, read_trace
-from kbserver.emulator.oracle.private_memory import STEPS
+from kbserver.emulator.oracle.interpreter import run_workgroup
+from kbserver.emulator.oracle.private_memory import BUFFER_STEPS, STEPS
+from kbserver.emulator.oracle.state import AddressSpace, Wavefront
 from kbserver.emulator.semantics.private_memory import ROWS
+from kbserver.emulator.translate import translate
 from kbserver.emulator.wave import WaveRunner, WaveState
+from kbserver.toolchain.assembly import parse_assembly
 from tests.emulator.both import differences, private_memory
-from tests.emulator.harness import ALL, fresh_wave, load, run
+from tests.emulator.harness import ALL, fresh_wave, kernel_text, load, run
 from tests.toolchain.clang import assembles, needs_clang
 
 SOME = 0x8000_0000_0000_0F05
@@ -105,6 +111,31 @@ def test_flat_atomic_does_what_the_oracle_does(name: str, returns: bool, arch: s
     bit = "glc" if arch == "gfx90a" else "sc0"
     old, end = (f"{_operand(2 if wide else 1, 12)}, ", f" offset:{size} {bit}") if returns else ("", f" offset:{size}")
     assert differences([f"{name} {old}v[2:3], {_operand(data)}{end}"], wave, memory, arch) == []
+
+
+@pytest.mark.parametrize("exec_", [ALL, SOME])
+@pytest.mark.parametrize("name", sorted(BUFFER_STEPS))
+def test_private_memory_through_the_resource_of_gfx90a_does_what_the_oracle_does(name: str, exec_: int) -> None:
+    head = kernel_text("", "gfx90a", private_bytes=64).replace(
+        ".amdhsa_group", ".amdhsa_user_sgpr_private_segment_buffer 1\n\t\t.amdhsa_group"
+    )
+    data = _operand(_dwords(name))
+    body = f"{name} {data}, v2, s[0:3], s4 offen offset:5\n{name} {data}, off, s[0:3], 0 offset:8"
+    kernel = load_kernel(parse_assembly(head.replace("k:\n", f"k:\n{body}\n")))
+    code = translate(kernel)
+    for seed in (1, 2):
+        wave = _filled(exec_, seed)
+        wave.vgprs[2], wave.sgprs[4] = np.arange(64) * 5 % 31, 256
+        wave.sgprs[:4] = 0, 1 << 31, 0xFFFFFFFF, 1 << 23
+        private = private_memory(wave, kernel)
+        twin = Wavefront(wave.vgprs.tolist(), wave.sgprs.tolist(), bytearray(), AddressSpace([]))
+        twin.private = [bytearray(row.tobytes()) for row in private]
+        run_workgroup(kernel, [twin])
+        runner = WaveRunner(compile_ir(code.ir, None), len(code.segments))
+        assert runner.resume(wave) == -1
+        assert runner.finding_count == 0
+        assert wave.vgprs[: kernel.vgpr_slots].tolist() == twin.vgprs[: kernel.vgpr_slots]
+        assert [row.tobytes() for row in private] == [bytes(row) for row in twin.private]
 
 
 @needs_clang

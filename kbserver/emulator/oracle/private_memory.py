@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kbserver.emulator.decode import Decoded
-from kbserver.emulator.operands import Name, Register
+from kbserver.emulator.operands import Name, Number, Register
 from kbserver.emulator.oracle.atomics import MEMORY_UPDATES, Update
 from kbserver.emulator.oracle.state import Wavefront
 from kbserver.emulator.oracle.values import Unreadable, register_bits
@@ -107,13 +107,32 @@ def _load(place: Place, read: Read, size: int, narrow: Callable[[bytes, int], in
     return step
 
 
-def _store(place: Place, write: Write, size: int, first: int) -> Step:
+def _store(place: Place, write: Write, size: int, first: int, *, data: int = 1) -> Step:
     def step(wave: Wavefront, d: Decoded) -> None:
-        source = _register(d, 1)
+        source = _register(d, data)
         for lane in wave.active():
             words = [wave.vgprs[source.index + n][lane] for n in range(source.count)]
             raw = b"".join(word.to_bytes(4, "little") for word in words)
-            write(wave, lane, place(wave, d, 0, lane), raw[first : first + size])
+            write(wave, lane, place(wave, d, 1 - data, lane), raw[first : first + size])
+
+    return step
+
+
+def _buffer_address(wave: Wavefront, d: Decoded, place: int, lane: int) -> int:
+    """Private memory through the runtime's resource: the SGPR offset counts bytes of all 64 lanes."""
+    scalar = d.operands[3]
+    frame = scalar.value.value if isinstance(scalar.value, Number) else wave.scalars[_register(d, 3).index]
+    own = wave.vgprs[_register(d, place).index][lane] if "offen" in d.modifiers else 0
+    return (int(frame) // 64 + own + d.number("offset")) % 2**32
+
+
+def either(private: Step, buffer: Step) -> Step:
+    """Return the step of a buffer load or store, by whether its resource adds the lane's number."""
+
+    def step(wave: Wavefront, d: Decoded) -> None:
+        resource = None if "lds" in d.modifiers else d.operands[2].register
+        adds_lane = resource is not None and wave.scalars[resource.index + 3] >> 23 & 1
+        (private if adds_lane and "idxen" not in d.modifiers else buffer)(wave, d)
 
     return step
 
@@ -153,9 +172,19 @@ def _steps() -> dict[str, Step]:
         for name, dwords in _WIDE.items():
             table[f"{unit}_load_{name}"] = _load(place, read, 4 * dwords, None)
             table[f"{unit}_store_{name}"] = _store(place, write, 4 * dwords, 0)
+    for name, (size, narrow) in _NARROW.items():
+        table[f"buffer_load_{name}"] = _load(_buffer_address, _private_read, size, narrow)
+    for name, (size, first) in _STORED.items():
+        table[f"buffer_store_{name}"] = _store(_buffer_address, _private_write, size, first, data=0)
+    for name, dwords in _WIDE.items():
+        table[f"buffer_load_{name}"] = _load(_buffer_address, _private_read, 4 * dwords, None)
+        table[f"buffer_store_{name}"] = _store(_buffer_address, _private_write, 4 * dwords, 0, data=0)
     for name, (update, bits, compares) in MEMORY_UPDATES.items():
         table[f"flat_atomic_{name}"] = _atomic(update, bits, compares=compares)
     return table
 
 
-STEPS = _steps()
+_ALL = _steps()
+STEPS = {name: step for name, step in _ALL.items() if not name.startswith("buffer")}
+BUFFER_STEPS = {name: step for name, step in _ALL.items() if name.startswith("buffer")}
+"""Buffer loads and stores through the runtime's resource for private memory."""

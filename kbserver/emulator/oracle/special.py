@@ -281,6 +281,10 @@ def steps() -> Mapping[str, Step]:
         **SCALED,
         **atomics.STEPS,
         **buffers.STEPS,
+        **{
+            name: private_memory.either(private, buffers.STEPS[name])
+            for name, private in private_memory.BUFFER_STEPS.items()
+        },
         **direct.STEPS,
         **permutes.STEPS,
         **private_memory.STEPS,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kbserver.emulator.access import BadOperand, read_scalar
 from kbserver.emulator.decode import Decoded
+from kbserver.emulator.kernel import PRIVATE_BUFFER
 from kbserver.emulator.operands import Name
 from kbserver.emulator.rows import Row, Special
 from kbserver.emulator.runtime.atomic_operations import OPERATIONS
@@ -37,6 +38,13 @@ def _resource(t: Translation, d: Decoded, address: int) -> str:
     return f"{low.typed}, {high.typed}, {scalar.typed}, i64 {d.number('offset')}, ptr {offsets}, ptr {indices}"
 
 
+def _move(t: Translation, d: Decoded, routine: str, arguments: str) -> None:
+    """Call a routine; where the runtime gave a resource for private memory, it may be meant."""
+    if PRIVATE_BUFFER in t.kernel.entry.user_sgprs and "idxen" not in d.modifiers:
+        routine, arguments = f"private_{routine}", f"{arguments}, ptr %scratch, i64 {t.kernel.private_bytes}"
+    t.call(routine, f"{arguments}, ptr %ctx, i32 {d.index}")
+
+
 def _load(suffix: str, element: Element) -> Special:
     def function(t: Translation, d: Decoded) -> None:
         exec_ = t.registers.exec_bits.typed
@@ -46,7 +54,7 @@ def _load(suffix: str, element: Element) -> Special:
             t.call(f"buffer_load_lds_{suffix}", f"{resource}, {exec_}, ptr %lds, {start}, ptr %ctx, i32 {d.index}")
             return
         data = t.registers.vgpr_pointer(d.register(0, "v", element.dwords).index)
-        t.call(f"buffer_load_{suffix}", f"{_resource(t, d, 1)}, {exec_}, ptr {data}, ptr %ctx, i32 {d.index}")
+        _move(t, d, f"buffer_load_{suffix}", f"{_resource(t, d, 1)}, {exec_}, ptr {data}")
 
     modifiers = _MODIFIERS | {"lds"} if suffix in SUFFIXES else _MODIFIERS
     return Special(function, modifiers, counter="vmcnt", places=_load_places)
@@ -60,7 +68,7 @@ def _store(suffix: str, element: Element) -> Special:
     def function(t: Translation, d: Decoded) -> None:
         data = t.registers.vgpr_pointer(d.register(0, "v", element.dwords).index)
         exec_ = t.registers.exec_bits.typed
-        t.call(f"buffer_store_{suffix}", f"{_resource(t, d, 1)}, {exec_}, ptr {data}, ptr %ctx, i32 {d.index}")
+        _move(t, d, f"buffer_store_{suffix}", f"{_resource(t, d, 1)}, {exec_}, ptr {data}")
 
     return Special(function, _MODIFIERS, reads=(0, 1, 2, 3), counter="vmcnt")
 
