@@ -15,10 +15,21 @@ from kbserver.emulator.oracle.rule import Rule
 @lru_cache(maxsize=1)
 def rules() -> Mapping[str, Rule]:
     """Return the rule of every mnemonic that has one value a lane (or a wavefront) as its result."""
-    from kbserver.emulator.oracle import convert, division, dot, media, salu, valu_float, valu_integer, vop3p, vopc
+    from kbserver.emulator.oracle import (
+        convert,
+        division,
+        dot,
+        media,
+        salu,
+        trigonometry,
+        valu_float,
+        valu_integer,
+        vop3p,
+        vopc,
+    )
 
     table: dict[str, Rule] = {}
-    for family in (convert, division, dot, media, salu, valu_float, valu_integer, vop3p, vopc):
+    for family in (convert, division, dot, media, salu, trigonometry, valu_float, valu_integer, vop3p, vopc):
         twice = table.keys() & family.RULES.keys()
         if twice:
             raise ValueError(f"defined twice: {sorted(twice)}")
