@@ -40,6 +40,8 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
         if name not in odd  # no ratio of a value that cannot be
     ]
     notes = [*imported.notes, *_mismatches(imported, kernel, report)]
+    if not rows:
+        notes.append(f"the profile has no counter of {kernel.short_name} that the emulator counts too")
     return imported.model_copy(update={"compared": rows, "notes": notes})
 
 

@@ -21,7 +21,13 @@ MAX_BYTES = 2 << 30
 MAX_STEPS, STEP = 50_000, 20_000
 """What a database may compute: 1,000 million instructions of SQLite's machine, some seconds. Views are code."""
 MAX_VALUE = 1 << 20
-_ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION}
+_ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
+# Functions of the tool's views, and others that only compute. json_extract is why the schema must be trusted: SQLite
+# refuses it in a view otherwise.
+_FUNCTIONS = (
+    "json_extract", "min", "max", "sum", "total", "count", "avg", "coalesce", "ifnull", "nullif", "iif", "abs", "round",
+    "lower", "upper", "length", "substr", "trim",
+)  # fmt: skip
 _HINT = "rocprofv3 --output-format csv writes files that can be read as well"
 # Our field -> the columns of `kernels` that hold it.
 _KERNEL_COLUMNS = {
@@ -88,13 +94,18 @@ def _confine(database: sqlite3.Connection) -> None:
     """Leave a database nothing but reading, for a bounded time: its views are a stranger's code."""
     database.row_factory = sqlite3.Row
     database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    database.execute("PRAGMA trusted_schema = OFF")
     database.execute("PRAGMA query_only = ON")
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
     # The handler of progress stops a view that never ends; it is called from this thread.
     steps = iter(range(MAX_STEPS))
     database.set_progress_handler(lambda: next(steps, None) is None, STEP)
-    database.set_authorizer(lambda action, *_: sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY)
+    database.set_authorizer(_authorize)
+
+
+def _authorize(action: int, _: str | None, name: str | None, *__: object) -> int:
+    """Allow reading, and functions that only compute; recursion, writing, attaching and everything else is denied."""
+    computes = action == sqlite3.SQLITE_FUNCTION and (name or "").lower() in _FUNCTIONS
+    return sqlite3.SQLITE_OK if computes or action in _ALLOWED else sqlite3.SQLITE_DENY
 
 
 def _select(database: sqlite3.Connection, view: str, room: int) -> Iterator[sqlite3.Row]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Any
 
@@ -44,7 +44,7 @@ def summarise(
 ) -> ImportedProfile:
     """Return the import of everything that was gathered."""
     groups: dict[str, list[Dispatch]] = defaultdict(list)
-    for one in gathered.dispatches:
+    for one in one_each(gathered.dispatches):
         groups[one.kernel].append(one)
     kernels, impossible = [], [Impossible(kernel=k, counter=c, value=v, reason=r) for k, c, v, r in gathered.odd]
     for name, dispatches in groups.items():
@@ -70,6 +70,21 @@ def summarise(
         compared=[],
         notes=notes_of(gathered, kernels),
     )
+
+
+def one_each(dispatches: Sequence[Dispatch]) -> Iterator[Dispatch]:
+    """Yield every dispatch once: a run with a trace and counters has it in two files, or two views, at one time."""
+    seen: dict[tuple[str, int, int], Dispatch] = {}
+    for one in dispatches:
+        if one.start is None or one.end is None:
+            yield one
+            continue
+        first = seen.setdefault((one.kernel, one.start, one.end), one)
+        if first is not one:
+            first.counters.update(one.counters)
+            # A time that was taken while counters were is that of a counter run, in whichever file it stands.
+            first.timed = first.timed and one.timed
+    yield from seen.values()
 
 
 def _shortened(kernels: Sequence[ImportedKernel]) -> list[ImportedKernel]:

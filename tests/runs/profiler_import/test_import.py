@@ -208,11 +208,13 @@ def rocpd(path: Path) -> Path:
             CREATE VIEW kernels AS SELECT guid, dispatch_id, name, start, "end", ("end" - start) AS duration,
               gx AS grid_x, gy AS grid_y, gz AS grid_z, wx AS workgroup_x, wy AS workgroup_y, wz AS workgroup_z,
               lds AS lds_size, 0 AS scratch_size, vgpr AS vgpr_count, 0 AS accum_vgpr_count, 32 AS sgpr_count FROM d_1;
-            CREATE TABLE p_1 (dispatch_id, counter_name, value);
-            INSERT INTO p_1 VALUES (1, 'SQ_INSTS_VALU', 4087520.0), (1, 'SQ_WAVES', 1888.0), (1, 'SQ_BLANK', NULL);
+            CREATE TABLE p_1 (dispatch_id, counter_name, part);
+            INSERT INTO p_1 VALUES (1, 'SQ_INSTS_VALU', 4087000.0), (1, 'SQ_INSTS_VALU', 520.0),
+              (1, 'SQ_WAVES', 1888.0), (1, 'SQ_BLANK', NULL);
             CREATE VIEW counters_collection AS SELECT d.guid, p.dispatch_id, d.name AS kernel_name, p.counter_name,
-              p.value, d.start, d."end", 120832 AS grid_size, 256 AS workgroup_size
-              FROM p_1 p JOIN d_1 d USING (dispatch_id);
+              SUM(p.part) AS value, d.start, d."end", 120832 AS grid_size, 256 AS workgroup_size,
+              JSON_EXTRACT('{"size": 1}', '$.size') AS extra
+              FROM p_1 p JOIN d_1 d USING (dispatch_id) GROUP BY d.guid, p.dispatch_id, p.counter_name;
         """)
     return path
 
@@ -225,6 +227,8 @@ def test_a_rocpd_database_is_read_through_its_views(tmp_path: Path) -> None:
     assert [one.format for one in profile.files] == ["rocpd"]
     assert (kernel.short_name, kernel.vgprs, kernel.lds_bytes, kernel.grid) == ("step3", 160, 32576, 120832)
     assert counter(kernel, "SQ_INSTS_VALU")[1] == 2165.0
+    assert kernel.dispatches == 1  # it is in both views
+    assert any(note.startswith("all times are of runs with counters") for note in profile.notes)
     assert kernel.duration is not None and kernel.duration.median_us == 5.0
     assert path.read_bytes() == before and not list(tmp_path.glob("results.db-*"))
 
