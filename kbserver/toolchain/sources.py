@@ -81,8 +81,13 @@ def from_file(path: Path) -> Snapshot:
     real = _resolved(path)
     for name in (path.name, real.name):
         if not name.lower().endswith(SOURCE_SUFFIXES):
+            ready = name.lower().endswith((*ASSEMBLY_SUFFIXES, *OBJECT_SUFFIXES))
             raise UsageError(
-                "the file is not named like a kernel source", where=where, hint=f"known: {' '.join(SOURCE_SUFFIXES)}"
+                "the file is not named like a kernel source",
+                where=where,
+                hint="it is compiled already: kb asm, kb verify and kb profile read it"
+                if ready
+                else f"known: {' '.join(SOURCE_SUFFIXES)}",
             )
     main = path.name if _PLAIN_NAME.fullmatch(path.name) else TEXT_NAME
     files = {main: _read(real, where)}
