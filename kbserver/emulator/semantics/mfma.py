@@ -5,8 +5,8 @@ documented. Here k ascends and every product is fused with its addition in float
 tolerance. (MMA-Sim measured what MI100 to MI300X do: sums of 2 to 16 products at a time, some flushed or truncated.)
 
 Broadcasts, by AMD's matrix calculator. cbsz: block `abid` of every 2^cbsz blocks of A stands for all of them. (AMD's
-hip-fpsan numbers blocks otherwise where 2^cbsz is less than all blocks; both agree where it is all.) blgp: lanes of B
-come from other lanes. f64 forms of CDNA 3 and 4 negate A, B, C instead.
+hip-fpsan has another rule where 2^cbsz is less than all blocks; its tests on hardware cover only cases in which both
+agree.) blgp: lanes of B come from other lanes. f64 forms of CDNA 3 and 4 negate A, B, C instead.
 """
 
 from __future__ import annotations
