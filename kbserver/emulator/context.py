@@ -65,7 +65,7 @@ LAUNCH = _slots(
 ORDER_ROUNDS = 16
 
 # How a wavefront left the kernel function: a state >= 0 is where to resume after a barrier.
-ENDED, OUT_OF_FUEL, TRAPPED, LOST = -1, -2, -3, -4
+ENDED, OUT_OF_FUEL, TRAPPED, LOST, ABORTED = -1, -2, -3, -4, -5
 
 # Upper dwords of flat addresses that mean LDS and private memory; the lower dword is the address there. These are the
 # values of the Linux driver (kfd_flat_memory.c: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).

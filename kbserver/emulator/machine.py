@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kbserver.core.errors import TimedOut, UsageError
+from kbserver.core.errors import LaunchFailed, TimedOut, UsageError
 from kbserver.emulator.arguments import Launch
-from kbserver.emulator.context import CONTEXT, FINDING, FINDING_KINDS, LAUNCH, LOST, OUT_OF_FUEL
+from kbserver.emulator.context import ABORTED, CONTEXT, FINDING, FINDING_KINDS, LAUNCH, LOST, OUT_OF_FUEL
 from kbserver.emulator.counters import Counts
 from kbserver.emulator.entry_state import EntryState, check_launch, entry_state
 from kbserver.emulator.hazard_check import hazards
@@ -222,6 +222,13 @@ class _Worker:
         if state == LOST:
             site, address = (int(self.context[CONTEXT[name]]) for name in ("lost_site", "lost_address"))
             raise lost(self.kernel.code[site], address)
+        if state == ABORTED:
+            instruction = self.kernel.code[int(self.context[CONTEXT["lost_site"]])].instruction
+            raise LaunchFailed(
+                f"workgroup {int(self.context[CONTEXT['workgroup']])} stopped at `s_trap 2`",
+                where=str(instruction.source or f"{self.kernel.name}, assembly line {instruction.line}"),
+                hint="the kernel ends itself there: __builtin_trap, a failed assertion, or unreachable code",
+            )
         if state:
             raise RuntimeError(f"the kernel function left with state {state}")
 

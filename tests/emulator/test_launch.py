@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbserver.core.errors import TimedOut, UnknownName, UnsupportedInstruction, UsageError
+from kbserver.core.errors import LaunchFailed, TimedOut, UnknownName, UnsupportedInstruction, UsageError
 from kbserver.emulator import jit
 from kbserver.emulator.kernel import load_kernel
 from kbserver.emulator.machine import Machine
@@ -253,3 +253,19 @@ def test_cached_object_that_was_cut_short_is_built_again(tmp_path: Path) -> None
     again = machine(body, cache=tmp_path)
     assert not again.code.cached
     assert entry.read_bytes() == whole
+
+
+def test_a_trap_fails_the_launch_and_names_its_place() -> None:
+    body = "\ts_cmp_eq_u32 s2, 1\n\ts_cbranch_scc0 fine\n\ts_trap 2\nfine:\n"
+    kernel = machine(body)
+    memory = Memory()
+    out = memory.output("out", (64,), np.uint32)
+    kernel.launch(memory, [out, 0], grid=(1, 1, 1), block=(64, 1, 1))
+    with pytest.raises(LaunchFailed, match="workgroup 1 stopped at `s_trap 2`") as caught:
+        kernel.launch(memory, [out, 0], grid=(2, 1, 1), block=(64, 1, 1))
+    assert str(caught.value.where) == "k, assembly line 6"
+
+
+def test_a_debug_trap_is_refused() -> None:
+    with pytest.raises(UnsupportedInstruction, match="a trap other than 2"):
+        machine("\ts_trap 3")
