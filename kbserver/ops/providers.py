@@ -19,6 +19,7 @@ from kbserver.knowledge.refs import unresolved
 from kbserver.ops.documents import library
 
 if TYPE_CHECKING:
+    from kbserver.knowledge.documents import Passage
     from kbserver.runs.task import Task, Variant
 
 # Documents
@@ -44,7 +45,7 @@ def _document_entries(problems: list[str]) -> list[Entry]:
         entries += [
             Entry(
                 ref=passage.ref,
-                title=passage.title,
+                title=_passage_title(path, document.title, passage),
                 kind="doc",
                 text=passage.text,
                 arch=document.arch,
@@ -56,6 +57,13 @@ def _document_entries(problems: list[str]) -> list[Entry]:
             if passage.text.strip()
         ]
     return entries
+
+
+def _passage_title(path: str, document: str, passage: Passage) -> str:
+    """Return what a hit is called: worked examples all have the same sections, so the example's name stands first."""
+    if not path.startswith(EXAMPLE_FOLDER) or passage.level == 1:
+        return passage.title
+    return f"{document.removeprefix('Reference kernel: ')}: {passage.title}"
 
 
 # Facts
