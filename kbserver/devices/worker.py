@@ -117,11 +117,13 @@ def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuff
 def _survey(program: Any, entry: str) -> tuple[Support, bool]:
     """Return how much of the kernel can be executed, and whether it has atomic operations."""
     from kbserver.emulator.decode import base_name
+    from kbserver.emulator.linking import reached
     from kbserver.emulator.support import survey
 
     function = program.functions.get(entry)
     if function is None:
         return Support(0, 0), False
+    function = reached(program, function)
     found = survey(function)
     first: dict[str, Any] = {}
     for item in function.instructions:

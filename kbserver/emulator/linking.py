@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from kbserver.core.errors import UnsupportedInstruction
 from kbserver.emulator.decode import Decoded, decode, unsupported
@@ -67,9 +68,19 @@ def link(program: Program, kernel: Function) -> Linked:
     return _Linker(program).link(kernel)
 
 
+def reached(program: Program, kernel: Function) -> Function:
+    """Return the kernel with the functions that it can reach behind its own code, in the order of the linked code."""
+    linker = _Linker(program, strict=False)
+    linker.collect(kernel)
+    instructions = tuple(d.instruction for d in linker.code)
+    return replace(kernel, instructions=instructions, labels=MappingProxyType(linker.labels))
+
+
 class _Linker:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, strict: bool = True) -> None:
         self.program = program
+        self.strict = strict
+        """Raise for a symbol that the text does not define."""
         self._variables: dict[str, DataObject] | None = None
         self.starts: dict[str, int] = {}
         self.labels: dict[str, int] = {}
@@ -80,7 +91,8 @@ class _Linker:
         self.slots: dict[str, int] = {}
         self.far: set[int] = set()
 
-    def link(self, kernel: Function) -> Linked:
+    def collect(self, kernel: Function) -> None:
+        """Put the code of the kernel and of every function that it can reach together."""
         self._add(kernel)
         if any(d.name in _COMPUTED and d.instruction.address is not None for d in self.code):
             # Linked code holds differences of addresses: any function may be meant.
@@ -89,6 +101,9 @@ class _Linker:
             name = self.waiting.pop()
             if name not in self.starts:
                 self._add(self.program.functions[name])
+
+    def link(self, kernel: Function) -> Linked:
+        self.collect(kernel)
         self.addresses = self._addresses()
         code = tuple(self._resolved(d) for d in self.code)
         returns = (d.index + 1 for d in code if d.name in CALLS and d.index + 1 < self.ends[d.index])
@@ -131,6 +146,8 @@ class _Linker:
         if name in self.slots:
             return
         variable = self.variables.get(name)
+        if not self.strict and (variable is None or variable.problem is not None):
+            return
         if variable is None or variable.problem is not None:
             why = variable.problem if variable else "the assembly text does not define it"
             raise unsupported(d.instruction, f"{name}: {why}")

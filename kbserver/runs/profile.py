@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kbserver.core.errors import UnknownName, UsageError
 from kbserver.devices import Choice
 from kbserver.devices.interface import Code, Launch, LoadedInfo
+from kbserver.emulator.linking import reached
 from kbserver.emulator.measurement import Measurement
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import FILLS, Case, Turn
@@ -74,5 +75,6 @@ def profile(
         else:
             raise UnknownName("launch", entry, variant.entries, where=variant.name)
         info = loaded.info
-    function = parse_assembly(built.assembly_text).functions[entry]
+    program = parse_assembly(built.assembly_text)
+    function = reached(program, program.functions[entry])
     return Profiled(built, function, launch, info, measured, build_s, load_s)

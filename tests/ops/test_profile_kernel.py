@@ -123,3 +123,22 @@ def test_wrong_calls_name_what_is_wrong() -> None:
         profile_kernel("step1_naive", seed=-1)
     with pytest.raises(UsageError, match="written for"):
         profile_kernel("step3_nchw_lds", arch="gfx90a")
+
+
+def test_called_functions_and_private_memory_are_counted(tmp_path: Path) -> None:
+    text = (ROOT / "kernels" / "step1_naive.hip").read_text("utf-8")
+    for search, change in (
+        (
+            "namespace {\n",
+            "__device__ __attribute__((noinline)) int row_of(int y) { return y & 3; }\nnamespace {\n",
+        ),
+        ("float sum = 0.0f;", "volatile float trail[4]; trail[row_of(y)] = 1; float sum = 0.0f;"),
+    ):
+        text = text.replace(search, change, 1)
+    path = tmp_path / "my.hip"
+    path.write_text(text)
+    report = profile_kernel(path=str(path), variant="step1_naive", sample=100)
+    # Every wavefront with outputs stores one dword a lane: 2,880 outputs are 45 full wavefronts of the grid's 48.
+    assert report.scratch is not None
+    assert (report.scratch.requests, report.scratch.bytes) == (45 / 48, 2880 * 4 / 48)
+    assert report.per_wave["SQ_INSTS"] == sum(report.mix.values())
