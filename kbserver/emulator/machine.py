@@ -81,7 +81,7 @@ class Machine:
     def _compile(self, cache: Path | None) -> HostCode:
         return compile_ir(self.translated.ir, cache)
 
-    def _prepare(self, worker: _Worker) -> None:
+    def _prepare(self, worker: Worker) -> None:
         """Called before a worker runs, for machines that watch its memory."""
 
     def launch(
@@ -114,7 +114,7 @@ class Machine:
         if wanted.step != 1 or wanted.start < 0 or wanted.stop > total:
             raise UsageError(f"workgroups {wanted} are not within the grid's {total}")
         orders = wave_orders(order, launch.waves, seed)
-        workers = [_Worker(self, launch, start, orders, poison, fuel) for _ in range(max(1, threads))]
+        workers = [Worker(self, launch, start, orders, poison, fuel) for _ in range(max(1, threads))]
         if trace is not None:
             if len(workers) != 1:
                 raise ValueError("accesses are recorded by one thread")
@@ -126,7 +126,7 @@ class Machine:
         wall_s = time.monotonic() - started
         return self._outcome(workers, start.memory, wall_s, launch.waves * len(wanted))
 
-    def _outcome(self, workers: list[_Worker], memory: Memory, wall_s: float, waves: int) -> Outcome:
+    def _outcome(self, workers: list[Worker], memory: Memory, wall_s: float, waves: int) -> Outcome:
         counters = sum(worker.counters for worker in workers)
         counts = Counts(self.translated.segments, counters[:, 0], counters[:, 1])
         findings = [self._finding(row, memory) for worker in workers for row in worker.recorded()]
@@ -166,7 +166,7 @@ class Machine:
         return memory.describe(address)
 
 
-class _Worker:
+class Worker:
     """One host thread's register files, LDS, counters and findings."""
 
     def __init__(
@@ -253,14 +253,14 @@ def _fill(record: np.ndarray, slots: dict[str, int], **values: int) -> None:
         record[slots[name]] = value
 
 
-def _run_all(workers: list[_Worker], wanted: range) -> None:
+def _run_all(workers: list[Worker], wanted: range) -> None:
     """Share the workgroups between the workers in small pieces. Raises what the first failing worker raised."""
     piece = max(1, min(64, len(wanted) // (len(workers) * 8) or 1))
     starts = iter(range(wanted.start, wanted.stop, piece))
     lock = threading.Lock()
     failed = threading.Event()
 
-    def work(worker: _Worker) -> None:
+    def work(worker: Worker) -> None:
         while not failed.is_set():
             with lock:
                 first = next(starts, None)

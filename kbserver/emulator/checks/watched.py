@@ -17,7 +17,7 @@ from kbserver.emulator.context import LAUNCH
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.jit import HostCode, compile_ir
 from kbserver.emulator.kernel import Kernel
-from kbserver.emulator.machine import Machine, Outcome, _Worker
+from kbserver.emulator.machine import Machine, Outcome, Worker
 from kbserver.emulator.memory import Buffer, Memory, aligned_bytes
 from kbserver.emulator.operands import EXEC, FUEL, SCC, SGPR_SLOTS
 from kbserver.emulator.registers import VGPR_BYTES
@@ -25,6 +25,7 @@ from kbserver.emulator.rows import Flow, Row
 from kbserver.emulator.translate import Translation
 
 USES_ROOM = 4096
+"""Uses of undefined values that one launch can report; a loop may fill it, so that others show once it is mended."""
 TRACE_ROOM = 1 << 18
 MAX_TRACE_ROOM = 1 << 23
 """Rows of the trace of one piece of a grid: 512 MB at most."""
@@ -114,7 +115,7 @@ class WatchedMachine(Machine):
         raw = (ctypes.c_uint64 * len(runtime.SLOTS)).from_address(address)
         return np.frombuffer(raw, np.uint64)
 
-    def _prepare(self, worker: _Worker) -> None:
+    def _prepare(self, worker: Worker) -> None:
         """Move what is watched into one arena, fill its masks and tell the module where all is."""
         places, size = {}, 0
         for name in _WATCHED:
@@ -141,7 +142,7 @@ class WatchedMachine(Machine):
         }.items():  # fmt: skip
             state[runtime.SLOTS[name]] = value
 
-    def _fill_image(self, image: np.ndarray, places: dict[str, int], worker: _Worker, waves: int) -> None:
+    def _fill_image(self, image: np.ndarray, places: dict[str, int], worker: Worker, waves: int) -> None:
         """Write what is undefined when a workgroup starts: everything but v0 and what the launch puts in SGPRs."""
         origins = self._origins
         files = image[places["vgprs"] :][: worker.arrays["vgprs"].nbytes].reshape(waves, -1)
@@ -155,7 +156,7 @@ class WatchedMachine(Machine):
         lds = image[places["lds"] :][: worker.arrays["lds"].nbytes]
         lds[origins.lds.start : min(lds.nbytes, origins.lds.stop)] = 0xFF
 
-    def _given_sgprs(self, worker: _Worker) -> set[int]:
+    def _given_sgprs(self, worker: Worker) -> set[int]:
         """Return the scalar slots that hold something when a wavefront starts."""
         entry = self.kernel.entry
         ends = [place + 1 for place in entry.workgroup_ids if place is not None]
