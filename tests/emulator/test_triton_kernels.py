@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbserver.emulator.kernel import load_kernel
+from kbserver.emulator.checks.run import Checker
+from kbserver.emulator.kernel import Kernel, load_kernel
 from kbserver.emulator.machine import Machine, Outcome
 from kbserver.emulator.memory import Buffer, Memory
 from kbserver.toolchain.assembly import parse_assembly
@@ -21,16 +22,19 @@ _HIDDEN = [0, 0]
 """Triton's own last arguments, scratch buffers that these kernels do not use."""
 
 
+def _dynamic_lds(text: str, kernel: Kernel) -> int:
+    return int(re.match(r"; shared: (\d+)", text)[1]) - kernel.entry.lds_bytes  # type: ignore[index]
+
+
 def _launch(name: str, memory: Memory, arguments: list[Buffer | int], grid: tuple[int, int]) -> tuple[Machine, Outcome]:
     text = (_FOLDER / f"{name}.s").read_text("utf-8")
     machine = Machine(load_kernel(parse_assembly(text)))
-    shared = int(re.match(r"; shared: (\d+)", text)[1])  # type: ignore[index]
     outcome = machine.launch(
         memory,
         [*arguments, *_HIDDEN],
         grid=(*grid, 1),
         block=(256, 1, 1),
-        dynamic_lds_bytes=shared - machine.kernel.entry.lds_bytes,
+        dynamic_lds_bytes=_dynamic_lds(text, machine.kernel),
     )
     assert outcome.findings == ()
     assert list(machine.missing_waits) == []
@@ -84,3 +88,30 @@ def test_matrix_product_with_ragged_edges(name: str, mnemonics: set[str]) -> Non
     assert mnemonics <= found, sorted(found)
     exact = left @ right
     assert np.abs(out.array - exact).max() <= 1e-5 * np.abs(exact).max()
+
+
+def _checked(name: str, change: tuple[str, str] = ("", "")) -> set[str]:
+    """Return the kinds of what the checks of races and unwritten memory find."""
+    text = (_FOLDER / f"{name}.s").read_text("utf-8").replace(*change)
+    kernel = load_kernel(parse_assembly(text))
+    memory, grid = Memory(), (3, 1, 1)
+    if name.startswith("histogram"):
+        bins = memory.buffer("bins", np.zeros(16, np.int32), writable=True)
+        arguments = [memory.buffer("x", np.arange(3000, dtype=np.int32)), bins, 3000]
+    else:
+        a, b = memory.buffer("a", np.ones((64, 192), np.uint8)), memory.buffer("b", np.ones((192, 64), np.uint8))
+        arguments, grid = [a, b, memory.output("c", (64, 64), np.float32), 64, 64, 192], (1, 1, 1)
+    report = Checker(kernel).check(
+        memory, [*arguments, *_HIDDEN], grid=grid, block=(256, 1, 1), dynamic_lds_bytes=_dynamic_lds(text, kernel)
+    )
+    assert report.accesses > 1000 and report.lost == 0
+    return {finding.kind for finding in report.findings}
+
+
+@pytest.mark.parametrize("name", ["histogram.gfx950", "gemm_fp8.gfx950"])
+def test_checks_of_races_and_unwritten_memory_find_nothing(name: str) -> None:
+    assert _checked(name) == set()
+
+
+def test_direct_loads_race_with_transposed_reads_when_the_barriers_are_gone() -> None:
+    assert "LDS race" in _checked("gemm_fp8.gfx950", ("s_barrier\n", "s_nop 0\n"))

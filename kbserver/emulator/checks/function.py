@@ -17,6 +17,7 @@ HOST_PARAMETERS = frozenset({"%ctx", "%launch", "%context"})
 _WATCHED_PARAMETERS = {
     "%lds": "lds",
     **dict.fromkeys(("%v", "%s", "%data", "%addresses", "%second", "%result", "%scratch"), "registers"),
+    **dict.fromkeys(("%offsets", "%indices", "%rooms"), "registers"),
 }
 _NAME = re.compile(r"%[\w.]+")
 SITE_MARK, EXEC_MARK, BARRIER_MARK = "; @site ", "; @exec ", "; @barrier"

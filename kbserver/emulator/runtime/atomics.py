@@ -85,8 +85,8 @@ def _read(name: str, base: str, bits: int) -> str:
 
 
 def _give(bits: int, value: str) -> str:
-    """Return lines that give lane `{lane}` of the result the value."""
-    to = "  %to_{n} = getelementptr i32, ptr %to, i64 {lane}\n"
+    """Return lines that keep the value as lane `{lane}` of the result."""
+    to = "  %to_{n} = getelementptr i32, ptr %kept, i64 {lane}\n"
     if bits == 32:
         return f"{to}  store i32 {value}, ptr %to_{{n}}, align 4"
     return f"""{to}  %old_low_{{n}} = trunc i64 {value} to i32
@@ -103,22 +103,33 @@ def _routine(unit: str, name: str, operation: Operation) -> Routine:
     outside, odd = (KIND_NUMBERS[f"{spelt} atomic {what}"] for what in ("out of range", "not aligned"))
     where = f"i64 %offset, i64 {bits // 8}" if unit == "lds" else f"i64 {bits // 8}, i64 {READ | WRITE}"
     function = routine_name(name)
+    words = f"<{2 * bits} x i32>"
+    repeated = ", ".join(f"i32 {place % 64}" for place in range(2 * bits))
     second = _read("other", "%second", bits) if operation.two else f"  %other_{{n}} = or i{bits} 0, 0\n"
     move = f"""{_ADDRESS[unit]}{_POINTER[unit]}{_read("value", "%data", bits)}{second}\
   %old_{{n}} = call i{bits} @{function}(ptr %pointer_{{n}}, i{bits} %value_{{n}}, i{bits} %other_{{n}})
 {_give(bits, "%old_{n}")}"""
     text = f"""define internal void @{unit}_atomic_{name}({_PARAMETERS}) {{
 entry:
-  %unwanted = alloca [{2 * bits} x i32], align 64
-  %none = icmp eq ptr %result, null
-  %to = select i1 %none, ptr %unwanted, ptr %result
+  %kept = alloca {words}, align 64
   %inside = call i64 @check_{unit}(ptr %addresses, i64 %exec, {where}, i64 {outside}, ptr %ctx, i32 %site)
   %ok = call i64 @aligned_{unit}(ptr %addresses, i64 %inside, i64 %offset, i64 {bits // 8}, i64 {odd}, ptr %ctx, \
 i32 %site)
   %bad = xor i64 %ok, %exec
   br label %refused
 {over_lanes("%bad", _give(bits, "0"), "refused", "move")}
-{over_lanes("%ok", move, "move", "done")}
+{over_lanes("%ok", move, "move", "moved")}
+moved:
+  %unwanted = icmp eq ptr %result, null
+  br i1 %unwanted, label %done, label %give
+give:
+  %olds = load {words}, ptr %kept, align 64
+  %before = load {words}, ptr %result, align 64
+  %active = bitcast i64 %exec to <64 x i1>
+  %mask = shufflevector <64 x i1> %active, <64 x i1> poison, <{2 * bits} x i32> <{repeated}>
+  %after = select <{2 * bits} x i1> %mask, {words} %olds, {words} %before
+  store {words} %after, ptr %result, align 64
+  br label %done
 done:
   ret void
 }}

@@ -40,19 +40,25 @@ def _spread(name: str, value: str) -> str:
 _LANES = f"""define internal i64 @buffer_lanes({RESOURCE}, i64 %exec, ptr %addresses, ptr %rooms, ptr %ctx, \
 i32 %site) {{
 entry:
-  %nothing = alloca <64 x i32>, align 64
-  store <64 x i32> zeroinitializer, ptr %nothing, align 64
+  %without_offsets = icmp eq ptr %offsets, null
+  br i1 %without_offsets, label %look, label %offset
+offset:
+  %given_offsets = load <64 x i32>, ptr %offsets, align 64
+  br label %look
+look:
+  %offsets32 = phi <64 x i32> [ zeroinitializer, %entry ], [ %given_offsets, %offset ]
+  %without_indices = icmp eq ptr %indices, null
+  br i1 %without_indices, label %compute, label %index
+index:
+  %given_indices = load <64 x i32>, ptr %indices, align 64
+  br label %compute
+compute:
+  %indices32 = phi <64 x i32> [ zeroinitializer, %look ], [ %given_indices, %index ]
   %base = and i64 %low, {(1 << 48) - 1}
   %stride_up = lshr i64 %low, 48
   %stride = and i64 %stride_up, {(1 << 14) - 1}
   %records = and i64 %high, {(1 << 32) - 1}
-  %without_offsets = icmp eq ptr %offsets, null
-  %offsets_at = select i1 %without_offsets, ptr %nothing, ptr %offsets
-  %offsets32 = load <64 x i32>, ptr %offsets_at, align 64
   %offsets64 = zext <64 x i32> %offsets32 to {_WIDE}
-  %without_indices = icmp eq ptr %indices, null
-  %indices_at = select i1 %without_indices, ptr %nothing, ptr %indices
-  %indices32 = load <64 x i32>, ptr %indices_at, align 64
   %indices64 = zext <64 x i32> %indices32 to {_WIDE}
 {_spread("insts", "%inst")}
   %places = add {_WIDE} %offsets64, %insts
