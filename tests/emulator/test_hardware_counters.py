@@ -91,6 +91,27 @@ def test_direct_loads_to_lds_are_vector_memory_and_not_lds() -> None:
     assert counters_of("global_load_lds_dword", "gfx950") == ("SQ_INSTS", "SQ_INSTS_VMEM", "SQ_INSTS_VMEM_RD")
 
 
+@pytest.mark.parametrize(
+    ("mnemonic", "counter"),
+    [
+        ("buffer_load_dwordx4", "SQ_INSTS_VMEM_RD"),
+        ("buffer_store_short", "SQ_INSTS_VMEM_WR"),
+        ("buffer_atomic_add", None),
+    ],
+)
+def test_buffer_instructions_are_vector_memory_and_never_flat(mnemonic: str, counter: str | None) -> None:
+    wanted = ("SQ_INSTS", "SQ_INSTS_VMEM", *([counter] if counter else []))
+    assert counters_of(mnemonic, "gfx942") == counters_of(mnemonic, "gfx950") == wanted
+
+
+@pytest.mark.parametrize(
+    "mnemonic",
+    ["ds_add_u32", "ds_cmpst_rtn_b64", "ds_bpermute_b32", "ds_swizzle_b32", "ds_read_b64_tr_b8", "ds_read_addtid_b32"],
+)
+def test_everything_that_goes_to_the_lds_unit_counts_as_lds(mnemonic: str) -> None:
+    assert counters_of(mnemonic, "gfx950") == ("SQ_INSTS", "SQ_INSTS_LDS")
+
+
 def test_flat_counts_as_lds_too_on_mi200_only() -> None:
     assert "SQ_INSTS_LDS" in counters_of("flat_load_dword", "gfx90a")
     assert "SQ_INSTS_LDS" not in counters_of("flat_load_dword", "gfx942")

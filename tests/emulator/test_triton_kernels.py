@@ -15,6 +15,7 @@ from kbserver.emulator.checks.run import Checker
 from kbserver.emulator.kernel import Kernel, load_kernel
 from kbserver.emulator.machine import Machine, Outcome
 from kbserver.emulator.memory import Buffer, Memory
+from kbserver.emulator.profiling import profile
 from kbserver.toolchain.assembly import parse_assembly
 
 _FOLDER = Path(__file__).parent.parent / "fixtures" / "triton"
@@ -115,3 +116,19 @@ def test_checks_of_races_and_unwritten_memory_find_nothing(name: str) -> None:
 
 def test_direct_loads_race_with_transposed_reads_when_the_barriers_are_gone() -> None:
     assert "LDS race" in _checked("gemm_fp8.gfx950", ("s_barrier\n", "s_nop 0\n"))
+
+
+def test_profile_counts_the_lanes_that_reach_memory() -> None:
+    text = (_FOLDER / "histogram.gfx950.s").read_text("utf-8")
+    machine = Machine(load_kernel(parse_assembly(text)))
+    memory = Memory()
+    bins = memory.buffer("bins", np.zeros(16, np.int32), writable=True)
+    arguments = [memory.buffer("x", np.zeros(3000, np.int32)), bins, 3000, *_HIDDEN]
+    lds = _dynamic_lds(text, machine.kernel)
+    found = profile(machine, memory, arguments, grid=(3, 1, 1), block=(256, 1, 1), dynamic_lds_bytes=lds)
+    reads = [site for site in found.sites if site.kind == "global read"]
+    sums = [site for site in found.sites if site.kind == "global atomic"]
+    # 3000 numbers are read and as many sums made; the 72 masked lanes touch nothing. All sums go to one line.
+    assert sum(site.lanes for site in reads) == sum(site.lanes for site in sums) == 3000
+    assert {site.width for site in (*reads, *sums)} == {4}
+    assert [site.lines for site in sums] == [site.records for site in sums]
