@@ -116,6 +116,7 @@ def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuff
 
 def _survey(program: Any, entry: str) -> tuple[Support, bool]:
     """Return how much of the kernel can be executed, and whether it has atomic operations."""
+    from kbserver.emulator.checks.report import is_atomic
     from kbserver.emulator.decode import base_name
     from kbserver.emulator.linking import reached
     from kbserver.emulator.support import survey
@@ -138,7 +139,7 @@ def _survey(program: Any, entry: str) -> tuple[Support, bool]:
         }
         for mnemonic, count in list(found.unsupported.items())[:MAX_MISSING]
     )
-    has_atomics = any("atomic" in item.mnemonic for item in function.instructions)
+    has_atomics = any(is_atomic(item.mnemonic) for item in function.instructions)
     return Support(found.total, found.supported, missing), has_atomics
 
 

@@ -36,6 +36,12 @@ extern "C" __global__ void __launch_bounds__(64) into_the_input(int *from, int *
 extern "C" __global__ void __launch_bounds__(64) for_ever(const int *from, int *to, int n) {
   for (int i = 0; i < n;) asm volatile("" : "+v"(i));
 }
+extern "C" __global__ void __launch_bounds__(64) sum_in_lds(const int *from, int *to, int n) {
+  __shared__ float sum;
+  sum = 0;
+  __hip_atomic_fetch_add(&sum, from[threadIdx.x] + 0.5f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  to[threadIdx.x] = sum;
+}
 extern "C" __global__ void __launch_bounds__(64) by_resource(const int *from, int *to, int n) {
   int i = blockIdx.x * 64 + threadIdx.x;
   auto read = __builtin_amdgcn_make_buffer_rsrc((void *)from, 0, n * 4, 0x27000);
@@ -90,6 +96,12 @@ def test_accesses_out_of_range_are_stopped_and_told(assembly: str, buffers: list
     assert "past the end of to (400 bytes)" in write.message
     assert write.where and write.where.startswith("source.hip:8")
     assert all(buffer.guards_changed() == 0 for buffer in buffers)
+
+
+@pytest.mark.parametrize(("entry", "atomic"), [("sum_in_lds", True), ("by_resource", False)])
+def test_loading_tells_whether_the_kernel_has_atomics_also_of_the_lds(assembly: str, entry: str, atomic: bool) -> None:
+    with closing(load(assembly, entry)) as loaded:
+        assert loaded.info.has_atomics == atomic
 
 
 def test_lanes_that_a_buffer_resource_stops_are_a_note(assembly: str, buffers: list[SharedBuffer]) -> None:

@@ -9,6 +9,7 @@ from kbserver.emulator.context import FINDING, FINDING_KINDS
 from kbserver.emulator.memory import Memory
 from kbserver.emulator.operands import M0
 from kbserver.emulator.wave import WaveRunner, WaveState
+from tests.emulator.both import differences
 from tests.emulator.harness import ALL, fresh_wave, lanes, run
 
 _BYTES = np.arange(1024).astype(np.uint8) ^ 0x85
@@ -308,3 +309,23 @@ def test_scalar_load_may_reach_to_the_end_of_the_last_line_and_no_further() -> N
         ("scalar read out of range", 0)
     ]
     assert wave.sgprs[16:20].tolist() == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("exec_", [ALL, 0x8000_0000_0000_0F05])
+@pytest.mark.parametrize("memory_kind", ["LDS", "global"])
+def test_loads_agree_with_the_oracle(memory_kind: str, exec_: int) -> None:
+    rng = np.random.default_rng(9)
+    memory = Memory()
+    buffer = memory.buffer("data", _BYTES)
+    address = rng.integers(0, 900, 64) + (0 if memory_kind == "LDS" else buffer.address)
+    wave = _with_addresses(exec_, address)
+    wave.lds[:] = _BYTES
+    wave.vgprs[10:100] = rng.integers(0, 1 << 32, (90, 64), dtype=np.uint32)
+    names = _DS_NAMES if memory_kind == "LDS" else _LOADS
+    lines = []
+    for place, name in enumerate(names):
+        count = len(_LOADS[_DS_NAMES.get(name, name)](0))
+        target = f"v{10 + 4 * place}" if count == 1 else f"v[{10 + 4 * place}:{9 + 4 * place + count}]"
+        form = f"ds_read_{name} {target}, v2" if memory_kind == "LDS" else f"global_load_{name} {target}, v[2:3], off"
+        lines.append(f"{form} offset:24")
+    assert differences(lines, wave, memory) == []

@@ -9,6 +9,7 @@ import pytest
 
 import kbserver.emulator.oracle as oracle
 from kbserver.emulator.oracle import rules
+from kbserver.emulator.oracle.special import steps
 from kbserver.emulator.rows import Flow, Scalar, Special, merged, scalar
 from kbserver.emulator.semantics import table
 from kbserver.emulator.vector_rows import Lane, Packed
@@ -47,3 +48,9 @@ def test_two_families_cannot_define_one_mnemonic() -> None:
     row = scalar("b32 = b32", lambda x: x)
     with pytest.raises(ValueError, match="defined twice: s_mov_b32"):
         merged({"s_mov_b32": row}, {"s_mov_b32": row})
+
+
+def test_every_memory_row_has_a_step_of_the_oracle() -> None:
+    memory = ("ds_", "global_", "buffer_load", "buffer_store", "buffer_atomic")
+    rows = {name for name, row in table().items() if isinstance(row, Special) and name.startswith(memory)}
+    assert rows - steps().keys() == set()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from kbserver.emulator.decode import Decoded
 from kbserver.emulator.memory import POISON
 from kbserver.emulator.operands import VCC, Name, Number, Register
-from kbserver.emulator.oracle import atomics, buffers, direct, permutes, private_memory
+from kbserver.emulator.oracle import atomics, buffers, direct, half_loads, permutes, private_memory
 from kbserver.emulator.oracle.media import sliding_dwords
 from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
@@ -73,17 +73,6 @@ def _global_load_narrow(size: int, signed: bool) -> Step:
         for lane in wave.active():
             raw = wave.memory.read(_global_address(wave, d, 1, 2, lane), size)
             wave.vgprs[_operand_register(d, 0).index][lane] = _extended(raw, signed=signed)
-
-    return step
-
-
-def _global_load_half(high: bool) -> Step:
-    def step(wave: Wavefront, d: Decoded) -> None:
-        target = wave.vgprs[_operand_register(d, 0).index]
-        for lane in wave.active():
-            half = int.from_bytes(wave.memory.read(_global_address(wave, d, 1, 2, lane), 2), "little")
-            old = target[lane]
-            target[lane] = old % 2**16 | half << 16 if high else old >> 16 << 16 | half
 
     return step
 
@@ -264,8 +253,6 @@ def steps() -> Mapping[str, Step]:
         "v_permlane16_swap_b32": _exchange(16),
         "v_permlane32_swap_b32": _exchange(32),
         "v_mqsad_u32_u8": sliding_dwords,
-        "global_load_short_d16": _global_load_half(False),
-        "global_load_short_d16_hi": _global_load_half(True),
         **{f"global_load_{name}": _global_load(n) for name, n in _WIDE.items()},
         **{f"global_load_{name}": _global_load_narrow(*how) for name, how in _NARROW.items()},
         **{f"global_store_{name}": _global_store(n) for name, n in _WIDE.items()},
@@ -286,6 +273,7 @@ def steps() -> Mapping[str, Step]:
             for name, private in private_memory.BUFFER_STEPS.items()
         },
         **direct.STEPS,
+        **half_loads.STEPS,
         **permutes.STEPS,
         **private_memory.STEPS,
     }
