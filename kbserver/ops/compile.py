@@ -52,7 +52,7 @@ def compile_kernel(
     name: Annotated[
         str | None,
         Arg(
-            "A kernel of the case study (kernels/task.yaml) or a .hip file.",
+            "A kernel by name (of kernels/ or reference_kernels/), or a .hip file.",
             positional=True,
             file_argument="path",
             stdin_argument="source",

@@ -33,7 +33,7 @@ def profile_kernel(
     name: Annotated[
         str | None,
         Arg(
-            "A kernel of the case study (kernels/task.yaml), or your own file.",
+            "A kernel by name (of kernels/ or reference_kernels/), or your own file.",
             positional=True,
             file_argument="path",
         ),

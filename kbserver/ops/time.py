@@ -53,7 +53,7 @@ def time_kernel(
     name: Annotated[
         str | None,
         Arg(
-            "A kernel of the case study (kernels/task.yaml), or your own .hip file.",
+            "A kernel by name (of kernels/ or reference_kernels/), or your own .hip file.",
             positional=True,
             file_argument="path",
         ),
