@@ -75,6 +75,14 @@ KERNELS = {
     "bits_u32": Elementwise(
         "unsigned", np.uint32, "__popc(a) * 3 + __clz((int)a) * 5 + __ffs((int)a) * 7 + __brev(a) + b", _counts
     ),
+    "add_saturating_i32": Elementwise(
+        "int", np.int32, "__builtin_elementwise_add_sat(a, b)",
+        lambda a, b: np.clip(a.astype(np.int64) + b, -(2**31), 2**31 - 1),
+    ),
+    "subtract_saturating_u32": Elementwise(
+        "unsigned", np.uint32, "__builtin_elementwise_sub_sat(a, b)",
+        lambda a, b: np.clip(a.astype(np.int64) - b, 0, 2**32 - 1),
+    ),
     "rounding_f32": Elementwise(
         "float", np.float32, "floorf(a) + ceilf(b) + truncf(a) - rintf(b)",
         lambda a, b: np.floor(a) + np.ceil(b) + np.trunc(a) - np.rint(b),
@@ -142,6 +150,7 @@ def test_results_are_exact(name: str, arch: str, level: str) -> None:
         ("remainder_i64", "gfx90a"),
         ("bits_u32", "gfx942"),
         ("half", "gfx90a"),
+        ("add_saturating_i32", "gfx942"),
     ],
 )
 def test_the_interpreter_agrees_on_whole_kernels(name: str, arch: str) -> None:
@@ -152,6 +161,15 @@ def test_the_interpreter_agrees_on_whole_kernels(name: str, arch: str) -> None:
     ]
     arguments.append(memory.output("output", (64,), kernel.dtype))
     machine = _machine(kernel.source, arch, "-O3")
+    assert audit_workgroup(machine, memory, arguments, grid=(1, 1, 1), block=(64, 1, 1), workgroup=0) == []
+
+
+@needs_clang
+def test_the_interpreter_agrees_on_functions_of_the_wavefront() -> None:
+    memory = Memory()
+    a = np.random.default_rng(9).integers(-1000, 1000, 64).astype(np.int32)
+    arguments: list[object] = [memory.buffer("a", a), memory.output("output", (64,), np.int32)]
+    machine = _machine(_HEAD.format(arguments="const int* p, int* out") + _INDEX + _WAVE, "gfx942", "-O1")
     assert audit_workgroup(machine, memory, arguments, grid=(1, 1, 1), block=(64, 1, 1), workgroup=0) == []
 
 

@@ -73,8 +73,8 @@ def _execute(wave: Wavefront, d: Decoded) -> None:
         step(wave, d)
     elif d.name.startswith("s_"):
         _scalar(wave, d, rule)
-    elif d.encoding == "dpp" or d.modifiers.keys() & {"clamp", "mul", "div"}:
-        raise Unreadable("DPP, clamp and output scaling")
+    elif d.encoding == "dpp" or d.modifiers.keys() & {"mul", "div"}:
+        raise Unreadable("DPP and output scaling")
     elif rule.packed:
         _packed(wave, d, rule)
     else:
@@ -132,7 +132,7 @@ def _vector(wave: Wavefront, d: Decoded, rule: Rule) -> None:
     written = []
     for lane in wave.active():
         bits = [_lane_source(wave, d, rule, place, sources, results, lane) for place in range(len(sources))]
-        written.append((lane, rule.apply(*bits, **modifiers)))
+        written.append((lane, rule.apply(*bits, clamp="clamp" in d.modifiers, **modifiers)))
     for place, word in enumerate(rule.results):
         operand = results[place]
         if word in ("mask", "exec", "vcc"):
@@ -180,15 +180,25 @@ def _half_result(wave: Wavefront, d: Decoded, rule: Rule, lane: int, high: int) 
     for place, word in enumerate(rule.sources):
         register = d.operands[1 + place].register
         size = width(word)
-        if register is None:
-            raise Unreadable("constants of packed operations")
         chosen = _listed(d, "op_sel_hi" if high else "op_sel", place, default=high)
-        if size == 32:
+        if register is None:
+            value = _packed_constant(d.operands[1 + place], word, chosen)
+        elif size == 32:
             value = register_bits(wave, Register(register.file, register.index + chosen), 32, lane)
         else:
             value = register_bits(wave, register, 16, lane, high=bool(chosen))
         bits.append(value ^ _listed(d, "neg_hi" if high else "neg_lo", place) << (size - 1))
-    return rule.apply(*bits)[0]
+    return rule.apply(*bits, clamp="clamp" in d.modifiers)[0]
+
+
+def _packed_constant(operand: Operand, word: str, high: int) -> int:
+    """Return a constant of a packed operation: a float is one half with zeros above it, an integer has 32 bits."""
+    if not isinstance(operand.value, Number):
+        raise Unreadable(f"operand {operand.value}")
+    if width(word) == 32:
+        return constant(operand.value, word)
+    whole = constant(operand.value, word if isinstance(operand.value.value, float) else "b32")
+    return whole >> 16 * high & 0xFFFF
 
 
 def _listed(d: Decoded, name: str, place: int, *, default: int = 0) -> int:

@@ -28,12 +28,14 @@ class Rule:
     packed: bool = False
     """True for VOP3P: the types are those of one half."""
 
-    def apply(self, *bits: int, **modifiers: int) -> tuple[int, ...]:
-        """Return the bits of the results for the bits of the sources."""
+    def apply(self, *bits: int, clamp: bool = False, **modifiers: int) -> tuple[int, ...]:
+        """Return the bits of the results for the bits of the sources. clamp: as the modifier of that name."""
         types = [self.results[0] if word == "dst" else word for word in self.sources]
         values = [decode(word, raw) for word, raw in zip(types, bits, strict=True)]
         result = self.function(*values, **modifiers)
         results = result if isinstance(result, tuple) else (result,)
+        if clamp:
+            results = (clamped(self.results[0], results[0]), *results[1:])
         return tuple(encode(word, value) for word, value in zip(self.results, results, strict=True))
 
 
@@ -64,6 +66,14 @@ def decode(word: str, bits: int) -> Number:
         size = width(word)
         return bits - (1 << size) if bits >> (size - 1) else bits
     return bits
+
+
+def clamped(word: str, value: Number) -> Number:
+    """Return a float held in 0..1, NaN becoming 0, or an integer held in the range of its type."""
+    if word[0] == "f":
+        return max(0.0, min(1.0, value)) if value == value else 0.0
+    half = 2 ** (width(word) - 1)
+    return max(-half, min(half - 1, value)) if word[0] == "i" else max(0, min(2 * half - 1, value))
 
 
 def encode(word: str, value: Number) -> int:

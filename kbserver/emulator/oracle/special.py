@@ -14,7 +14,7 @@ from kbserver.emulator.oracle.mfma import MATRIX
 from kbserver.emulator.oracle.mixed import MIXED
 from kbserver.emulator.oracle.scaled import SCALED
 from kbserver.emulator.oracle.state import LANES, OutOfRange, Wavefront
-from kbserver.emulator.oracle.values import Unreadable, register_bits
+from kbserver.emulator.oracle.values import Unreadable, constant, register_bits, source
 
 Step = Callable[[Wavefront, Decoded], None]
 
@@ -219,10 +219,26 @@ def _move_pair(wave: Wavefront, d: Decoded) -> None:
     for lane in wave.active():
         words = []
         for place in (0, 1):
-            register = _operand_register(d, 1 + place)
-            words.append(register_bits(wave, Register(register.file, register.index + chosen[place]), 32, lane))
+            value = d.operands[1 + place].value
+            if isinstance(value, Number):
+                words.append(constant(value, "b32"))
+            else:
+                register = _operand_register(d, 1 + place)
+                words.append(register_bits(wave, Register(register.file, register.index + chosen[place]), 32, lane))
         for place, word in enumerate(words):
             wave.vgprs[_operand_register(d, 0).index + place][lane] = word
+
+
+def _count_below(first: int) -> Step:
+    """v_mbcnt: ones of 32 bits of a mask, of the lanes from `first` on, that belong to lanes below."""
+
+    def step(wave: Wavefront, d: Decoded) -> None:
+        for lane in wave.active():
+            mask, total = (source(wave, d, place, d.operands[1 + place], "u32", lane) for place in (0, 1))
+            below = sum(mask >> bit & 1 for bit in range(32) if first + bit < lane)
+            wave.vgprs[_operand_register(d, 0).index][lane] = (below + total) % 2**32
+
+    return step
 
 
 def _nothing(wave: Wavefront, d: Decoded) -> None:
@@ -249,6 +265,8 @@ def steps() -> Mapping[str, Step]:
         "v_readlane_b32": _read_lane,
         "v_writelane_b32": _write_lane,
         "v_pk_mov_b32": _move_pair,
+        "v_mbcnt_lo_u32_b32": _count_below(0),
+        "v_mbcnt_hi_u32_b32": _count_below(32),
         "v_swap_b32": _swap,
         "v_permlane16_swap_b32": _exchange(16),
         "v_permlane32_swap_b32": _exchange(32),
