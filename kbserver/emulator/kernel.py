@@ -54,6 +54,8 @@ class Entry:
     """MODE.FP16_OVFL at the start."""
     dynamic_stack: bool = False
     """True when the kernel may need more, by calls whose depth or target the compiler does not know."""
+    work_item_axes: int = 1
+    """Of the work-item ids x, y, z the first ones that v0 holds."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,16 @@ def load_kernel(program: Program, name: str | None = None, arch: str | None = No
     linked = link(program, function)
     code = linked.code
     rows = tuple(_row(d) for d in code)
+    entry = read_entry(function)
+    if entry.fp16_overflow:
+        _check_overflow_mode(code)
     return Kernel(
         name=function.name,
         arch=target,
         code=code,
         rows=rows,
         labels=linked.labels,
-        entry=read_entry(function),
+        entry=entry,
         arguments=tuple(MappingProxyType(dict(a)) for a in _arguments(function)),
         vgpr_slots=_vgpr_slots(code),
         max_workgroup=int(function.metadata.get("max_flat_workgroup_size", 1024)),
@@ -146,6 +151,15 @@ def _vgpr_slots(code: Sequence[Decoded]) -> int:
     return top
 
 
+def _check_overflow_mode(code: Sequence[Decoded]) -> None:
+    """Raise UnsupportedInstruction for 16-bit arithmetic under FP16_OVFL, which changes its overflows."""
+    from kbserver.emulator.semantics.hardware_state import half_arithmetic
+
+    d = half_arithmetic(code)
+    if d is not None:
+        raise unsupported(d.instruction, "arithmetic of 16-bit floats under .amdhsa_fp16_overflow")
+
+
 def read_entry(function: Function) -> Entry:
     """Return the entry state that the `.amdhsa_*` directives describe. Raises UsageError for one that is no number."""
     words = function.descriptor
@@ -184,4 +198,5 @@ def read_entry(function: Function) -> Entry:
         private_bytes=number("private_segment_fixed_size"),
         fp16_overflow=bool(number("fp16_overflow")),
         dynamic_stack=bool(number("uses_dynamic_stack")),
+        work_item_axes=min(3, 1 + number("system_vgpr_workitem_id")),
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kbserver.core.errors import UnsupportedInstruction
-from tests.emulator.harness import fresh_wave, lanes, run
+from kbserver.emulator.kernel import load_kernel
+from kbserver.toolchain.assembly import parse_assembly
+from tests.emulator.harness import fresh_wave, kernel_text, lanes, run
 
 
 def test_the_mode_is_read_field_by_field() -> None:
@@ -60,3 +62,13 @@ def test_a_clock_grows_along_the_program_and_with_every_turn_of_a_loop() -> None
         run(loop.format(turns=turns), wave)
         spans.append(wave.pair(2) - wave.pair(0))
     assert spans[1] - spans[0] == 10 * 3
+
+
+def test_a_descriptor_that_sets_fp16_ovfl_is_kept_and_refused_with_arithmetic_of_halves() -> None:
+    def kernel(body: str) -> bool:
+        text = kernel_text(body).replace("\t.end_amdhsa", "\t\t.amdhsa_fp16_overflow 1\n\t.end_amdhsa")
+        return load_kernel(parse_assembly(text)).entry.fp16_overflow
+
+    assert kernel("v_cvt_pk_fp8_f32 v0, v1, v2")
+    with pytest.raises(UnsupportedInstruction, match=r"v_add_f16.*under \.amdhsa_fp16_overflow"):
+        kernel("v_add_f16_e32 v0, v1, v2")

@@ -10,6 +10,7 @@ A clock counts instructions, not time: it grows along the program and with every
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from kbserver.emulator.access import BadOperand, read_scalar, write_scalar
 from kbserver.emulator.decode import Decoded
@@ -27,6 +28,11 @@ _FIXED = 0xF0
 
 # Results that FP16_OVFL changes: 16-bit floats, but not comparisons, widening, or the 8-bit conversions that it is for.
 _HALF = re.compile(r"v_(?!cmp|cvt_f32_|cvt_scalef32_pk_(?:fp8|bf8|fp4)_|mfma|smfmac|dot2|pack_b32|fma_mix_f32).*f16")
+
+
+def half_arithmetic(code: Sequence[Decoded]) -> Decoded | None:
+    """Return the first instruction whose result FP16_OVFL would change and is not modelled."""
+    return next((d for d in code if _HALF.match(d.name)), None)
 
 
 def _field(d: Decoded, operand: Operand) -> tuple[int, int]:
@@ -63,7 +69,7 @@ def _set(t: Translation, d: Decoded) -> None:
         if d.operands[1].register is not None or d.immediate(1) & ((1 << width) - 1) != wanted:
             raise BadOperand("rounding modes other than to nearest even, and flushing denormals, are not emulated")
         return
-    if any(_HALF.match(other.name) for other in t.kernel.code):
+    if half_arithmetic(t.kernel.code) is not None:
         raise BadOperand("FP16_OVFL in a kernel with arithmetic of 16-bit floats")
     t.registers.set_sgpr(FP16_OVERFLOW, read_scalar(t.registers, d.operands[1], u32) & 1)
 
