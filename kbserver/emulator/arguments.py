@@ -37,11 +37,15 @@ class Launch:
         bits = np.arange(self.waves * LANES) < self.threads
         return np.packbits(bits, bitorder="little").view(np.uint64)
 
-    def initial_v0(self) -> np.ndarray:
-        """Return v0 of each wavefront: work-item ids packed as x | y << 10 | z << 20 (gfx90a and later)."""
+    def initial_v0(self, axes: int = 3) -> np.ndarray:
+        """Return v0 of each wavefront: work-item ids packed as x | y << 10 | z << 20 (gfx90a and later).
+
+        axes: how many of them the kernel asked for; the others are 0, and code that asked for x alone does not mask.
+        """
         item = np.arange(self.waves * LANES, dtype=np.uint32)
         x, rest = item % self.block[0], item // self.block[0]
-        return (x | rest % self.block[1] << 10 | rest // self.block[1] << 20).astype(np.uint32)
+        packed = x | rest % self.block[1] << 10 | rest // self.block[1] << 20
+        return (packed & ((1 << 10 * axes) - 1)).astype(np.uint32)
 
     def packet(self, kernarg_address: int) -> np.ndarray:
         """Return the 64-byte kernel dispatch packet of HSA."""

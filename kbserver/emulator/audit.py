@@ -65,7 +65,7 @@ def _wave(
     number: int,
 ) -> Wavefront:  # fmt: skip
     vgprs = [[_POISON_WORD] * LANES for _ in range(kernel.vgpr_slots)]
-    vgprs[0] = launch.initial_v0().reshape(-1, LANES)[number].tolist()
+    vgprs[0] = launch.initial_v0(kernel.entry.work_item_axes).reshape(-1, LANES)[number].tolist()
     wave = Wavefront(
         vgprs, list(scalars), lds, space,
         private=[bytearray([POISON]) * kernel.private_bytes for _ in range(LANES)],

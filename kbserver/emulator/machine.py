@@ -191,7 +191,7 @@ class Worker:
             "states": aligned_bytes(waves * 4),
             "initial_sgprs": start.sgprs,
             "initial_exec": launch.initial_exec(),
-            "initial_v0": launch.initial_v0(),
+            "initial_v0": launch.initial_v0(kernel.entry.work_item_axes),
             "order": orders,
         }
         self.ranges, self.symbols = start.memory.table(), start.symbols

@@ -26,6 +26,7 @@ k:
 \t\t.amdhsa_user_sgpr_count 2
 \t\t.amdhsa_system_sgpr_workgroup_id_x 1
 \t\t.amdhsa_system_sgpr_workgroup_id_y 1
+\t\t.amdhsa_system_vgpr_workitem_id 2
 \t\t.amdhsa_system_sgpr_workgroup_id_z 1
 \t.end_amdhsa_kernel
 \t.amdgpu_metadata
