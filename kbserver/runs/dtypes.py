@@ -10,8 +10,8 @@ from functools import cached_property
 
 import numpy as np
 
-from kbserver.core.errors import UnknownName
 from kbserver.runs import bf16
+from kbserver.runs.formats import canonical
 
 FILL_NAN, FILL_NUMBER, FILL_SIGNALLING = range(3)
 """What an output holds before a launch, in turns: see `Dtype.fills`."""
@@ -239,12 +239,8 @@ DTYPES: dict[str, Dtype] = {
         ),
     )
 }
-ALIASES = {"fp16": "f16", "fp32": "f32", "fp64": "f64", "float": "f32", "double": "f64", "bfloat16": "bf16"}
 
 
 def find_dtype(name: str) -> Dtype:
     """Return the format of a name. Raises UnknownName."""
-    name = ALIASES.get(name, name)
-    if name not in DTYPES:
-        raise UnknownName("number format", name, DTYPES, where="dtype")
-    return DTYPES[name]
+    return DTYPES[canonical(name)]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator, model_validator
 
 from kbserver.core.errors import UnknownName
 from kbserver.core.model import Record
-from kbserver.runs.dtypes import Dtype, find_dtype
 from kbserver.runs.expression import evaluate
+from kbserver.runs.formats import BITS, canonical
+
+if TYPE_CHECKING:
+    from kbserver.runs.dtypes import Dtype
 
 INPUT, OUTPUT, IN_OUT, SCRATCH = "input", "output", "inout", "scratch"
 ROLES = (INPUT, OUTPUT, IN_OUT, SCRATCH)
@@ -108,7 +111,7 @@ class Problem(Record):
     def _formats(self) -> Problem:
         for name in self.tensors:
             try:
-                self.dtype_of(name)
+                self.format_of(name)
             except UnknownName as error:
                 raise ValueError(f"tensor {name}: {error.message} ({error.hint})") from None
         if not any(tensor.is_result for tensor in self.tensors.values()):
@@ -119,9 +122,15 @@ class Problem(Record):
         """Return the canonical shape of a tensor for the sizes of a shape."""
         return tuple(int(evaluate(size, sizes)) for size in self.tensors[tensor].size)
 
+    def format_of(self, tensor: str) -> str:
+        """Return the name of the format of a tensor's elements."""
+        return canonical(self.tensors[tensor].dtype or self.dtype)
+
     def dtype_of(self, tensor: str) -> Dtype:
         """Return the format of a tensor's elements."""
-        return find_dtype(self.tensors[tensor].dtype or self.dtype)
+        from kbserver.runs.dtypes import find_dtype
+
+        return find_dtype(self.format_of(tensor))
 
     def named(self, *roles: str) -> list[str]:
         """Return the names of the tensors of these roles, in order."""
@@ -136,6 +145,6 @@ class Problem(Record):
         """Return the fewest bytes that the problem moves: each input read once, each output written once."""
         passes = {INPUT: 1, OUTPUT: 1, IN_OUT: 2, SCRATCH: 0}
         return sum(
-            passes[tensor.role] * prod(self.shape(name, sizes)) * self.dtype_of(name).itemsize
+            passes[tensor.role] * prod(self.shape(name, sizes)) * BITS[self.format_of(name)] // 8
             for name, tensor in self.tensors.items()
         )

@@ -7,6 +7,7 @@ import pytest
 
 from kbserver.core.errors import UnknownName
 from kbserver.runs.dtypes import DTYPES, find_dtype
+from kbserver.runs.formats import BITS
 
 
 def test_every_format_gives_back_what_it_holds() -> None:
@@ -79,6 +80,10 @@ def test_fills_are_found_again_and_only_telling_ones_count() -> None:
             assert dtype.is_fill(filled, turn).all()
     assert not find_dtype("i8").fill_is_telling and not find_dtype("i16").fill_is_telling
     assert find_dtype("bf16").fill_is_telling and find_dtype("i32").fill_is_telling
+
+
+def test_the_table_of_names_has_every_format_with_its_width() -> None:
+    assert {name: dtype.bits for name, dtype in DTYPES.items()} == BITS
 
 
 def test_an_unknown_format_has_near_names() -> None:
