@@ -7,7 +7,7 @@ import hashlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -88,14 +88,24 @@ def forget_loaded() -> None:
         _loaded.clear()
 
 
-def compile_ir(ir: str, cache: Path | None, *, quick: bool = False, exports: Sequence[str] = ()) -> HostCode:
+def compile_ir(
+    ir: str, cache: Path | None, *, quick: bool = False, exports: Sequence[str] = (),
+    finish: tuple[str, Callable[[str], str]] | None = None,
+) -> HostCode:  # fmt: skip
     """Return the host code of a module; `cache` is the folder of compiled objects, None to keep none.
 
     quick: compile without optimising, for code that runs little. exports: names of the module to find besides its two
-    functions.
+    functions. finish: (version, function) that turns the text into what is compiled, when it must be compiled.
     """
     llvm, cpu, features = _host()
-    words = (llvm.llvm_version_info.__repr__(), cpu, features, ir, *(["quick"] if quick else []))
+    words = (
+        llvm.llvm_version_info.__repr__(),
+        cpu,
+        features,
+        ir,
+        *(["quick"] if quick else []),
+        *(finish[:1] if finish else ()),
+    )
     key = hashlib.sha256("\0".join(words).encode()).hexdigest()
     with _lock:
         if key in _loaded:
@@ -105,7 +115,7 @@ def compile_ir(ir: str, cache: Path | None, *, quick: bool = False, exports: Seq
         image = _read_object(path) if path is not None else None
         cached = image is not None
         if image is None:
-            image = _emit(llvm, ir, cpu, features, quick)
+            image = _emit(llvm, finish[1](ir) if finish else ir, cpu, features, quick)
             if path is not None:
                 write_atomic(path, hashlib.sha256(image).digest() + image)
         code = _link(llvm, image, key, started, cached, exports)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +34,13 @@ MAX_TRACE_ROOM = 1 << 23
 _WATCHED = ("vgprs", "sgprs", "lds")
 _lock = threading.Lock()
 """The state of instrumented code belongs to its module: one launch at a time."""
+
+
+@lru_cache(maxsize=1)
+def _version() -> str:
+    """Return a digest of the code that instruments, so that compiled objects of another version are not used."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
 
 
 class _Marks:
@@ -85,7 +94,8 @@ class WatchedMachine(Machine):
         super().__init__(kernel, cache=cache, observers=[_Marks()])
 
     def _compile(self, cache: Path | None) -> HostCode:
-        return compile_ir(instrument(self.translated.ir), cache, quick=True, exports=(runtime.STATE,))
+        finish = (_version(), instrument)
+        return compile_ir(self.translated.ir, cache, quick=True, exports=(runtime.STATE,), finish=finish)
 
     def watch(
         self, memory: Memory, arguments: Sequence[Buffer | int | float | bytes], *, origins: Origins | None = None,
