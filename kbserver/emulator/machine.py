@@ -18,7 +18,7 @@ from kbserver.emulator.entry_state import EntryState, check_launch, entry_state
 from kbserver.emulator.hazard_check import hazards
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.jit import HostCode, compile_ir
-from kbserver.emulator.kernel import Kernel
+from kbserver.emulator.kernel import DYNAMIC_STACK_BYTES, Kernel
 from kbserver.emulator.linking import lost
 from kbserver.emulator.memory import POISON, Buffer, Memory, aligned_bytes
 from kbserver.emulator.operands import DISCARD, SGPR_SLOTS
@@ -162,7 +162,9 @@ class Machine:
         if kind.startswith("LDS"):
             return f"LDS byte {address}"
         if kind.startswith("scratch"):
-            return f"byte {address} of the lane's {self.kernel.private_bytes} bytes of private memory"
+            size = f"{self.kernel.private_bytes} bytes of private memory"
+            assumed = f" ({DYNAMIC_STACK_BYTES} assumed: the stack has no known size)"
+            return f"byte {address} of the lane's {size}{assumed if self.kernel.entry.dynamic_stack else ''}"
         return memory.describe(address)
 
 
