@@ -134,10 +134,10 @@ def _compile(origin: Origin, options: _Options) -> CompileReport:
     built = build_origin(origin, target, defines=defines, flags=flags, compiler=options.compiler)
     program = parse_assembly(built.assembly_text)
     variant = origin.variant
-    launched = options.workgroup or (variant.workgroup if variant else None)
+    launched = _launches(origin)
     reports, findings = [], []
     for function in program.kernels[:MAX_KERNELS]:
-        report, found = _kernel_report(function, target, launched)
+        report, found = _kernel_report(function, target, options.workgroup, launched.get(function.name))
         reports.append(report)
         findings += found
     return CompileReport(
@@ -220,15 +220,33 @@ def resolve_target(arch: str | None) -> tuple[str, str]:
     return targets().resolve(arch) if arch is not None else (DEFAULT_ARCH, "default")
 
 
-def _kernel_report(function: Function, target: str, launched: int | None) -> tuple[KernelReport, list[Finding]]:
+def _launches(origin: Origin) -> dict[str, tuple[int, int]]:
+    """Return (work-items of a workgroup, bytes of dynamic LDS) of each kernel that a named variant launches."""
+    from kbserver.runs.expression import evaluate
+
+    if origin.task is None or origin.variant is None or origin.shape is None:
+        return {}
+    sizes = origin.task.dimensions(origin.shape)
+    found: dict[str, tuple[int, int]] = {}
+    for step in origin.variant.steps:
+        x, y, z = step.sizes_of("block", sizes)
+        items, lds = found.get(step.entry, (0, 0))
+        found[step.entry] = max(items, x * y * z), max(lds, int(evaluate(step.lds, sizes)))
+    return found
+
+
+def _kernel_report(
+    function: Function, target: str, workgroup: int | None, launch: tuple[int, int] | None
+) -> tuple[KernelReport, list[Finding]]:
     from kbserver.ops.compile_findings import kernel_findings
     from kbserver.toolchain.mix import count_classes, hot_loop
     from kbserver.toolchain.names import demangle
     from kbserver.toolchain.resources import kernel_resources
 
     resources = kernel_resources(function)
-    workgroup = launched or resources.workgroup_max
-    occupancy, problem = _occupancy(target, resources, workgroup)
+    items, dynamic_lds = launch or (None, 0)
+    workgroup = workgroup or items or resources.workgroup_max
+    occupancy, problem = _occupancy(target, resources, workgroup, dynamic_lds)
     loop = hot_loop(function)
     report = KernelReport(
         name=function.name,
@@ -251,7 +269,9 @@ def _kernel_report(function: Function, target: str, launched: int | None) -> tup
     return report, kernel_findings(report, resources, problem)
 
 
-def _occupancy(target: str, resources: object, workgroup: int | None) -> tuple[KernelOccupancy | None, str | None]:
+def _occupancy(
+    target: str, resources: object, workgroup: int | None, dynamic_lds: int
+) -> tuple[KernelOccupancy | None, str | None]:
     from kbserver.hardware.occupancy import occupancy
 
     figures = {
@@ -261,6 +281,7 @@ def _occupancy(target: str, resources: object, workgroup: int | None) -> tuple[K
     unknown = [key for key, value in figures.items() if value is None]
     if unknown or workgroup is None:
         return None, f"the compiler gave no number for {', '.join(unknown) or 'the workgroup size'}"
+    figures["lds"] += dynamic_lds
     try:
         found = occupancy(arch=target, workgroup=workgroup, **figures)
     except KbError as error:
