@@ -52,14 +52,14 @@ extern "C" __global__ __launch_bounds__(256) void transpose_tile(const uint16_t*
     }
     __syncthreads();
 #if KB_TILE == 3
-    const int32_t column = wave * 16 + lane % 16;
+    const int32_t column = wave * 16 + lane % 16, four = wave * 4 + lane % 4;
+    // Rows four and 32 further on have the same XOR, so all four reads share an address and differ in their offset.
+    const uint32_t* first = tile + place(lane / 16 * CHUNK + lane % 16 / 4, four / 2) + four % 2 * 2;
     for (int32_t half = 0; half < 2; ++half) {
         const int32_t group = half * 4 + lane / 16;  // of eight rows
         Quad quads[2];
-        for (int32_t upper = 0; upper < 2; ++upper) {
-            const int32_t row = group * CHUNK + upper * 4 + lane % 16 / 4, four = wave * 4 + lane % 4;
-            quads[upper] = column_of_four(tile + place(row, four / 2) + four % 2 * 2);
-        }
+        for (int32_t upper = 0; upper < 2; ++upper)
+            quads[upper] = column_of_four(first + (half * 32 + upper * 4) * (TILE / 2));
         *(Words*)(y + size_t(first_column + column) * rows + first_row + group * CHUNK) = *(const Words*)quads;
     }
 #else
