@@ -43,6 +43,8 @@ def test_the_installed_wheel_gives_the_checkouts_answers(installed: Path, tmp_pa
     assert found["hits"] == search(query=QUERY).to_json()["hits"]
     mapped = json.loads(kb(installed, tmp_path, "map", "--json").stdout)
     assert mapped["topics"] == knowledge_map().to_json()["topics"]
+    kernel = json.loads(kb(installed, tmp_path, "read", "kernel:transpose", "--json").stdout)
+    assert kernel["ref"] == "kernel:transpose_swizzled" and "ds_read_b64_tr_b16" in kernel["text"]
 
 
 def test_without_a_compiler_compile_says_what_to_install(installed: Path, tmp_path: Path) -> None:
