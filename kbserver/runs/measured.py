@@ -33,14 +33,18 @@ COLUMNS = {
     "lds_instructions": "LDS",
     "lds_passes": "LDS passes",
     "lds_conflicts": "conflicts",
+    "lds_atomics": "LDS atomics",
     "vmem": "VMEM",
     "lines": "lines",
+    "global_atomics": "global atomics",
     "active_lanes": "active lanes",
     "vgprs": "VGPRs",
     "lds_bytes": "LDS bytes",
     "scratch_bytes": "scratch",
 }
-"""Count -> its column. lines: cache lines of all global requests; active_lanes: mean over VALU instructions."""
+"""Count -> its column. lines: cache lines of all global requests; active_lanes: mean over VALU instructions; atomics
+are counted by lane, and only in kernels that have some."""
+_ATOMICS = {"LDS atomic": "lds_atomics", "global atomic": "global_atomics"}
 _SUMS = {"valu": "SQ_INSTS_VALU", "mfma": "SQ_INSTS_MFMA", "lds_instructions": "SQ_INSTS_LDS", "vmem": "SQ_INSTS_VMEM"}
 
 
@@ -70,6 +74,7 @@ def _sum(launches: Sequence[Profiled], arch: str) -> dict[str, Any]:
     totals: dict[str, float] = dict.fromkeys(
         ("waves", "instructions", *_SUMS, "lds_passes", "lds_conflicts", "lines"), 0
     )
+    atomics: dict[str, float] = {}
     lanes, worst = 0.0, {"vgprs": 0, "lds_bytes": 0, "scratch_bytes": 0}
     for one in launches:
         summary = Summary(one.measured, one.function, arch)
@@ -83,6 +88,10 @@ def _sum(launches: Sequence[Profiled], arch: str) -> dict[str, Any]:
             totals["lds_passes"] += waves * lds.active_passes
             totals["lds_conflicts"] += waves * lds.conflict_passes
         totals["lines"] += waves * memory.lines if memory else 0
+        for site in one.measured.sites:
+            if site.kind in _ATOMICS:
+                name = _ATOMICS[site.kind]
+                atomics[name] = atomics.get(name, 0) + summary.scaled(site, site.lanes)
         resources = kernel_resources(one.function)
         found = {
             "vgprs": (resources.vgprs or 0) + (resources.agprs or 0),
@@ -91,7 +100,7 @@ def _sum(launches: Sequence[Profiled], arch: str) -> dict[str, Any]:
         }
         worst = {name: max(value, found[name]) for name, value in worst.items()}
     active = round(lanes / totals["valu"], 2) if totals["valu"] else 0
-    return {**{name: round(value) for name, value in totals.items()}, "active_lanes": active, **worst}
+    return {**{name: round(value) for name, value in (totals | atomics).items()}, "active_lanes": active, **worst}
 
 
 def measure(folder: Path) -> dict[str, Any]:
@@ -131,7 +140,7 @@ def table(data: Mapping[str, Any]) -> str:
     lines = []
     for run in data["runs"]:
         counts = run["counts"]
-        columns = [name for name in COLUMNS if any(one[name] for one in counts.values())]
+        columns = [name for name in COLUMNS if any(one.get(name) for one in counts.values())]
         sizes = ", ".join(f"{key} = {value}" for key, value in run["sizes"].items())
         lines += [
             f"Task `{run['task']}`, shape {run['shape']} ({sizes}), whole launch, {data['compiler']}:",
@@ -140,7 +149,7 @@ def table(data: Mapping[str, Any]) -> str:
             "|---|---|---:|" + "---:|" * len(columns),
         ]
         for name, one in counts.items():
-            figures = " | ".join(f"{one[column]:,}" for column in columns)
+            figures = " | ".join(f"{one.get(column, 0):,}" for column in columns)
             lines.append(f"| `{name}` | {one['arch']} | {one['waves']:,} | {figures} |")
         lines.append("")
     return "\n".join(lines)
