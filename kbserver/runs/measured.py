@@ -63,8 +63,8 @@ def count_variant(task: Task, variant: Variant, shape: str, threads: int = 2) ->
     subject = Subject(task, variant, from_file(task.source(variant)), measured_arch(variant))
     device = find_device("emulator")
     done = [
-        profile(subject, shape, device, sample=None, seed=SEED, threads=threads, entry=entry)
-        for entry in variant.entries
+        profile(subject, shape, device, sample=None, seed=SEED, threads=threads, step=step)
+        for step in range(len(variant.steps))
     ]
     return _sum(done, subject.arch), f"{done[0].built.compiler_kind} {done[0].built.compiler_version}"
 

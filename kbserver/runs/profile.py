@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from kbserver.core.errors import UnknownName, UsageError
+from kbserver.core.errors import UsageError
 from kbserver.devices import Choice
 from kbserver.devices.interface import Code, Launch, LoadedInfo
 from kbserver.emulator.linking import reached
@@ -34,18 +34,19 @@ class Profiled:
 
 def profile(
     subject: Subject, shape: str, choice: Choice, *, sample: int | None, seed: int, threads: int,
-    entry: str | None = None,
+    step: int | None = None,
 ) -> Profiled:  # fmt: skip
     """Count one launch of the shape: the whole grid exactly, addresses of `sample` workgroups (None: of all).
 
-    entry: which launch of a variant with several; default: the one that it says. Those before it run uncounted.
+    step: which launch of a variant with several; default: the one that it says. Those before it run uncounted.
     Raises UnsupportedInstruction, TimedOut, CompileFailed and UsageError as `verify` does.
     """
     if choice.device.name != "emulator":
         raise UsageError(f"profiles come from the emulator; {choice.device.name} runs kernels only", where="device")
     task, variant = subject.task, subject.variant
     task.defines(variant, shape)
-    entry = entry or variant.entry
+    entries = [one.entry for one in variant.steps]
+    wanted = entries.index(variant.entry) if step is None else step
     turn = Turn("forward", True, FILLS[0])
     case = Case(shape, task.dimensions(shape), (seed,), (turn,))
     started = time.monotonic()
@@ -60,21 +61,21 @@ def profile(
         bench.fill_inputs(seed, 0)
         bench.fill_output(turn.fill)
         load_s = 0.0
-        for step, launch in zip(variant.steps, launches, strict=True):
-            code = Code(built.assembly_text, step.entry, subject.arch)
+        for place, (one, launch) in enumerate(zip(variant.steps, launches, strict=True)):
+            code = Code(built.assembly_text, one.entry, subject.arch)
             started = time.monotonic()
             loaded = stack.enter_context(
                 closing(choice.device.load(code, buffer_bytes=3 * bench.nbytes, wall_s=WALL_S))
             )
             load_s += time.monotonic() - started
-            check_interface(subject, step, loaded.info)
-            if step.entry == entry:
+            check_interface(subject, one, loaded.info)
+            if place == wanted:
                 measured = loaded.profile(launch, bench.buffers, sample)
                 break
             loaded.launch(launch, bench.buffers)
         else:
-            raise UnknownName("launch", entry, variant.entries, where=variant.name)
+            raise UsageError(f"{variant.name} has {len(entries)} launches", where="step")
         info = loaded.info
     program = parse_assembly(built.assembly_text)
-    function = reached(program, program.functions[entry])
+    function = reached(program, program.functions[entries[wanted]])
     return Profiled(built, function, launch, info, measured, build_s, load_s)
