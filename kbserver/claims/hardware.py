@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kbserver.claims.matching import Match, find_matches
+from kbserver.claims.clauses import CONTRAST, REASON, clause, opens_with
+from kbserver.claims.matching import Match, find_matches, limit_of
 from kbserver.claims.model import CONTRADICTED, SUPPORTED, UNKNOWN, Finding
 from kbserver.claims.names import Name
 from kbserver.claims.quantities import Quantity
@@ -21,6 +23,7 @@ KIND = "hardware_number"
 MAX_EVIDENCE = 4
 HBM = "HBM bandwidth"
 _CACHES = frozenset(("cache", "caches", "l1", "l2", "lds", "infinity", "mall", "warm"))
+_WORKING = re.compile(r"\b(?:active|enabled|usable|available|expos\w*|total|visible|schedul\w*|launch\w*)\b")
 _LEFT = frozenset(("left", "free", "unused", "spare", "remaining"))
 _BASE = {"TB/s": 1e12, "GB/s": 1e9, "TFLOPS": 1e12, "TOPS": 1e12, "MHz": 1e6}
 
@@ -40,7 +43,8 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
     named = scopes.names_in(sentence)
     for match in find_matches(sentence, named):
         keys = match.subject.per.get(match.part)
-        if match.subject.name == "LDS size" and _may_take(sentence, match):
+        limit = limit_of(sentence.words, match.quantity)
+        if match.subject.name == "LDS size" and (limit is not match.quantity or _may_take(sentence, match)):
             keys = match.subject.per["workgroup"]
         elif keys is None:
             continue
@@ -50,9 +54,23 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
             if not _owns(sentence, match, named):
                 continue
         scope = scopes.of(sentence, match.start, match.end)
-        finding = judge_number(sentence, match.quantity, match.subject.name, keys, scope, world, match.start)
+        finding = judge_number(
+            sentence, limit, match.subject.name, keys, scope, world, match.start, limit is not match.quantity
+        )
         if finding is not None:
-            yield finding
+            yield _built(sentence, match, scope, world) or finding
+
+
+def _built(sentence: Sentence, match: Match, scope: Scope, world: World) -> Finding | None:
+    """Return the answer to "an XCD has 40 CUs": so many are built, fewer work, and the sentence does not say which."""
+    if match.subject.name != "compute units" or match.part != "XCD" or _WORKING.search(sentence.low):
+        return None
+    facts = [f for arch in scope.archs for f in _facts(world, ["compute.physical_cus_per_xcd"], arch, None)]
+    if not facts or not all(match.quantity.is_value(in_base(fact)) for fact in facts):
+        return None
+    told = f"compute units: {match.quantity.text} are built on an XCD, fewer are active; say which"
+    active = [f for a, p in scope.pairs for f in _facts(world, ["compute.cus_per_xcd"], a, p)]
+    return _finding(UNKNOWN, match.quantity, match.subject.name, told, [*facts, *active], scope, match.start)
 
 
 def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
@@ -62,7 +80,8 @@ def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
     if verb < 1 or words[verb] not in ("has", "have", "provides", "offers") or match.quantity.start != match.start:
         return False
     after = words[match.end : match.end + 2]
-    return any(name.end == verb for name in named) and not _LEFT.intersection(after)
+    part_of_it = match.subject.dim == "CU" and "of" in words[match.end : match.end + 4]
+    return any(name.end == verb for name in named) and not _LEFT.intersection(after) and not part_of_it
 
 
 def _above_peak(sentence: Sentence, match: Match, world: World, scopes: Scopes) -> Iterator[Finding]:
@@ -85,16 +104,25 @@ def _may_take(sentence: Sentence, match: Match) -> bool:
 
 
 def _around(sentence: Sentence, match: Match) -> str:
-    """Return the clause of a match: words of another clause say nothing about its number."""
+    """Return the words that can say what a match is about: a consequence that follows it, or the clause to which it
+    gives the reason, says nothing about its number.
+    """
     words = sentence.words
     if sentence.cells:
         return " ".join(words[match.start : match.end])
     low, high = match.start, match.end
     while low > 0 and words[low - 1] not in (";", "."):
         low -= 1
-    while high < len(words) and words[high] not in (";", "."):
-        high += 1
+    own, high = clause(words, match.start, match.end)
+    if opens_with(words, own) in (*REASON, *CONTRAST) or _begins_with(words, own, match):
+        low = max(low, own)
     return " ".join(words[low:high])
+
+
+def _begins_with(words: Sequence[str], low: int, match: Match) -> bool:
+    """True for a clause of the form "the L2 is 4 MB": its subject stands first."""
+    skipped = words[low : match.start]
+    return low > 0 and match.start < match.quantity.start and all(word in ("the", "its", "and") for word in skipped)
 
 
 def judge_number(
@@ -105,11 +133,15 @@ def judge_number(
     scope: Scope,
     world: World,
     start: int,
+    limit: bool = False,
 ) -> Finding | None:
-    """Return the verdict on one number, or None when it makes no claim that facts can decide."""
+    """Return the verdict on one number, or None when it makes no claim that facts can decide. `limit`: a denial in front
+    of the number makes it a limit ("cannot use more than"), it does not deny the number.
+    """
     if scope.foreign:
         return None
     how = stance(sentence, quantity.start, quantity.end)
+    how = ASSERTED if limit and how == DENIED else how
     judged = judge(quantity, keys, scope, world)
     if how not in (ASSERTED, DENIED) or not (judged.fits or judged.differs):
         return None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from kbserver.claims.names import Name
 from kbserver.claims.quantities import Quantity
 from kbserver.claims.sentences import Sentence
-from kbserver.claims.subjects import PARTS, SUBJECTS, Subject
+from kbserver.claims.subjects import MAY_NOT_TAKE, MAY_TAKE, PARTS, SUBJECTS, Subject
 from kbserver.claims.tokens import tokenize
 
 LONGEST = 6
@@ -28,6 +28,7 @@ GLUE = frozenset((
     "all", "target", "targets", "product", "products", "by", "not", "vector", "data", "engine", "clock", "clocks",
     "runs", "reaches", "goes", "can", "have", "be", "bandwidth", "theoretical", "same", "large", "big", "hardware",
     "counter", "field", "bank", "banks", "supports", "consists", "comes", "grew", "grows", "local", "physical",
+    "this", "that", "these", "part", "parts", "here", "there", "any", "one", "merely", "got", "physically", "card",
 ))  # fmt: skip
 _PROPERTY = frozenset((
     "is", "are", "has", "have", "=", ":", "size", "capacity", "limit", "maximum", "max", "total", "provides", "offers",
@@ -98,19 +99,28 @@ def _of_number(
         if start > quantity.end + REACH:
             break
         bare = subject.bare and quantity.dim == "" and end - start > 1 and end <= quantity.start
-        if not _fits(subject, quantity, bare):
+        if not _fits(subject, limit_of(sentence.words, quantity), bare):
             continue
         gap = _gap(sentence.words, start, end, quantity, inside)
         if gap is None or (best and gap >= best[0]):
             continue
         low, high = min(start, quantity.start), max(end, quantity.end)
-        if subject.vague and not _states_property(sentence, low, high, inside):
+        limit = limit_of(sentence.words, quantity) is not quantity
+        if subject.vague and not (limit or _states_property(sentence, low, high, inside)):
             continue
         part = part_of(sentence.words, quantity, low, high)
         best = gap, Match(quantity, subject, part, low, high)
     if best:
         return best[1]
     return _own_name(sentence, quantity, inside)
+
+
+def limit_of(words: Sequence[str], quantity: Quantity) -> Quantity:
+    """Return the number of "cannot use more than 48 KB" as the limit that it states, any other as it is."""
+    if quantity.dim != "B" or quantity.bound == "<":
+        return quantity
+    before = " ".join(words[max(0, quantity.start - 8) : quantity.start])
+    return replace(quantity, bound="") if MAY_NOT_TAKE.search(before) else quantity
 
 
 def _own_name(sentence: Sentence, quantity: Quantity, inside: set[int]) -> Match | None:
@@ -170,6 +180,8 @@ def _states_property(sentence: Sentence, low: int, high: int, inside: set[int]) 
     """True when the number is said to be a property of something: a verb, a part or a target stands with it."""
     words = sentence.words
     near = range(max(0, low - 3), min(len(words), high + 4))
+    if MAY_TAKE.search(" ".join(words[max(0, low - 6) : low])):
+        return True
     if any(n in inside for n in near):
         return True
     if any(words[n] in _PROPERTY for n in range(max(0, low - 2), min(len(words), high + 1))):

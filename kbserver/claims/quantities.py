@@ -71,7 +71,21 @@ def _table() -> dict[tuple[str, ...], Unit]:
     add("register", (1.0,), "registers", "32 - bit registers", "regs")
     add("wave", (1.0,), "waves", "wave", "wavefronts", "wavefront", "wave slots", "warps", "Waves")
     add("bank", (1.0,), "banks", "- bank", "bank", "LDS banks")
-    add("CU", (1.0,), "CUs", "CU", "compute units", "active CUs", "Compute Units", "active compute units", "cus")
+    add(
+        "CU",
+        (1.0,),
+        "CUs",
+        "CU",
+        "compute units",
+        "active CUs",
+        "Compute Units",
+        "active compute units",
+        "cus",
+        "enabled CUs",
+        "usable CUs",
+        "physical CUs",
+        "physical compute units",
+    )
     add("XCD", (1.0,), "XCDs", "XCD", "XCCs")
     add("GCD", (1.0,), "GCDs", "GCD")
     add("SIMD", (1.0,), "SIMDs", "SIMD units", "SIMD", "vector units")
@@ -84,6 +98,8 @@ def _table() -> dict[tuple[str, ...], Unit]:
 
 UNITS = _table()
 _LONGEST = max(len(name) for name in UNITS)
+_COUNTS = frozenset(("CU", "XCD", "GCD", "SIMD", "wave", "bank", "workgroup", "thread", "bit"))
+"""What is counted, not measured: no rounding."""
 _HEDGES = frozenset(("~", "about", "roughly", "around", "approximately", "nearly", "almost", "approx", "circa", "some"))
 _ABOVE = frozenset((">", ">=", "over", "above"))
 _BELOW = frozenset(("<", "<=", "under", "below", "within"))
@@ -121,6 +137,8 @@ class Quantity:
 
     def slack(self) -> float:
         """Return how far from the true value this number may be by rounding, before the unit's factor."""
+        if self.dim in _COUNTS and not self.hedged:
+            return 0.0  # 40 CUs are not 38, rounded or not
         most = MOST_ROUNDING * self.high
         return max(min(self.half, most), (HEDGED_ROUNDING if self.hedged else LEAST_ROUNDING) * self.high)
 

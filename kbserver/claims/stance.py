@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from kbserver.claims.clauses import CONSEQUENCE, clause, opens_with
 from kbserver.claims.sentences import Sentence
 
 ASSERTED, DENIED, REPORTED = "asserted", "denied", "reported"
@@ -18,10 +19,14 @@ _REPORTING = re.compile(
     r"retract\w+|debunk\w*|contradict\w*|contested|disput\w+|doubtful|unverified|unsupported|outdated|stale|obsolete|"
     r"claim(?:s|ed)?|believ\w+|assum(?:e|es|ed|ing|ption|ptions)|suppos(?:e|es|ed)|guess\w*|thought|pretend\w*|"
     r"hypothetic\w*|imagine|confus\w+|trap|pitfall|copied|correct(?:ed|s)|correction|revised|"
-    r"expected|predict\w*|estimate[sd]?|project(?:ed|ion)|would|should|could|might|may\s+be|if|unless|whether|"
-    r"instead of|rather than|no longer|used to|formerly|previously said|mis-?label\w*|mislead\w*|"
-    r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|otherwise|so-called|allegedly|supposedly)\b"
+    r"expected|predict\w*|estimate[sd]?|project(?:ed|ion)|if|unless|whether|"
+    r"no longer|used to|formerly|previously said|mis-?label\w*|mislead\w*|"
+    r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|so-called|allegedly|supposedly)\b"
 )
+# In the same clause: a wish, a possibility, an alternative. "LDS is 64 KB, so a larger tile could not fit" states one.
+_MODAL = re.compile(r"\b(?:would|should|could|might|may\s+be|instead of|rather than|otherwise)\b")
+# The clause after the number of which a modal says nothing about the number.
+_AFTER = frozenset((*CONSEQUENCE, "because", "since", "but"))
 # Before the number, near it.
 _DENIALS = frozenset(("not", "never", "n't", "isn", "aren", "doesn", "don", "wasn", "cannot", "neither", "nor", "no"))
 _NEAR = 4
@@ -47,7 +52,15 @@ def stance(sentence: Sentence, start: int, end: int) -> str:
         return DENIED
     if (words and words[-1] == "?") or _REPORTING.search(sentence.low):
         return REPORTED
-    return ASSERTED
+    return REPORTED if _MODAL.search(sentence.low) and _MODAL.search(_governed(words, start, end)) else ASSERTED
+
+
+def _governed(words: list[str], start: int, end: int) -> str:
+    """Return the sentence without the consequences and reasons that follow the statement."""
+    low, high = clause(words, start, end)
+    if opens_with(words, high) in _AFTER:
+        words = words[:high]
+    return " ".join(words[low:] if opens_with(words, low) in ("because", "since", "but") else words)
 
 
 def reported_block(sentence: Sentence) -> bool:

@@ -107,12 +107,23 @@ SUBJECTS: tuple[Subject, ...] = (
         low=1e12,
     ),
     Subject(
+        "physical compute units",
+        "CU",
+        {"XCD": ("compute.physical_cus_per_xcd",)},
+        ("physical cus", "physical compute units"),
+        True,
+        cue=_re(r"\b(?:physical\w*|in silicon|on die)\b"),
+        anti=_re(r"\b(?:but|only the|logical)\b"),
+        low=8,
+        high=128,
+    ),
+    Subject(
         "compute units",
         "CU",
         {
             "": ("compute.cus", "compute.cus_per_gcd"),
             "device": ("compute.cus",),
-            "XCD": ("compute.cus_per_xcd", "compute.physical_cus_per_xcd"),
+            "XCD": ("compute.cus_per_xcd",),
             "GCD": ("compute.cus_per_gcd", "compute.cus_per_xcd"),
         },
         ("cus", "compute units", "cu count"),
@@ -120,7 +131,8 @@ SUBJECTS: tuple[Subject, ...] = (
         anti=_re(
             r"\b(?:cpx|dpx|qpx|partition\w*|physical\w*|busy|idle|given|leaves?|left|reserv\w*|mask\w*|"
             r"over|across|disabled|yield|harvest\w*|grid\w*|share[sd]?|pairs?|first|next|bound|half|used?|using|"
-            r"occup\w*|of the|remaining|out of|all|spread|die has|physically|persistent|workgroups?|tiles?)\b"
+            r"occup\w*|of the|of which|of them|whose|remaining|out of|all|spread|die has|physically|persistent|"
+            r"workgroups?|tiles?|in silicon|on die|fused|full)\b"
         ),
         low=8,
         high=2048,
@@ -435,3 +447,8 @@ PARTS = {
 
 MAY_TAKE = re.compile(r"\b(?:can|may|could) (?:\w+ )?(?:use|take|allocate|have|hold|get) (?:up to |at most |all )?")
 """Before an amount of LDS: what one workgroup may take, not what one takes."""
+MAY_NOT_TAKE = re.compile(
+    r"\b(?:cannot|can not|can ' t|may not|must not) (?:\w+ ){0,2}(?:use|take|allocate|have|hold|get|exceed|go over|"
+    r"declare|reserve)(?: more than| over| above| beyond)?$"
+)
+"""The same as a limit: "cannot allocate more than 48 KB" says that 48 KB is the most."""

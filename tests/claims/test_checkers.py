@@ -17,7 +17,7 @@ ClaimsOf = Callable[..., list[Claim]]
         ("MI350X has 64 KB of LDS per CU.", "160 KiB (gfx950)"),
         ("A workgroup can use up to 160 KB of LDS on MI300X.", "64 KiB (gfx942)"),
         ("MI355X has 32 LDS banks.", "64 banks (gfx950)"),
-        ("MI350X has 256 CUs per XCD.", "32 CU per XCD (MI350X); 36 CU (gfx950)"),
+        ("MI350X has 256 CUs per XCD.", "32 CU per XCD (MI350X)"),
         ("CDNA 3 holds at most 16 waves per CU.", "32 waves (gfx942)"),
         ("MI300X BF16 peak is 653 TFLOPS.", "1307.4 TFLOPS (MI300X)"),
         ("The HBM bandwidth of MI300X is 8 TB/s.", "5.3 TB/s (MI300X)"),
