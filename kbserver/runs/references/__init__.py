@@ -26,7 +26,14 @@ def _depthwise_conv3d() -> Reference:
 REFERENCES: dict[str, Callable[[], Reference]] = {"depthwise_conv3d": _depthwise_conv3d}
 """References that are classes of their own."""
 
-SIMPLE = ("row_softmax", "rms_norm", "transpose", "gemm_bf16")
+SIMPLE = (
+    "row_softmax",
+    "rms_norm",
+    "transpose",
+    "gemm_bf16",
+    "bucket_sort",
+    "bucket_dispatch",
+)
 """References that are modules of this package with a function `exact`."""
 
 
