@@ -35,7 +35,7 @@ def test_every_shipped_file_is_a_lesson_in_canonical_form() -> None:
         assert stored.path.read_text("utf-8") == format_lesson(stored.lesson), stored.path.name
 
 
-@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012"])
+@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014"])
 def test_evidence_resolves_and_allows_the_status(lesson_id: str) -> None:
     lesson = shipped()[lesson_id].lesson
     granted = grant(lesson.status, resolve_evidence(lesson.evidence), lesson.arch)
@@ -43,7 +43,7 @@ def test_evidence_resolves_and_allows_the_status(lesson_id: str) -> None:
     assert lesson.note and lesson.evidence
 
 
-@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012"])
+@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014"])
 def test_a_lesson_says_what_was_believed_found_and_what_to_do(lesson_id: str) -> None:
     lesson = shipped()[lesson_id].lesson
     assert "**Believed" in lesson.body and "**Do.**" in lesson.body
@@ -64,6 +64,13 @@ def test_the_contradicted_claim_points_to_what_replaces_it() -> None:
     lessons = shipped()
     assert lessons["0012"].lesson.supersedes == "0008"
     assert "lesson:0012" in (lessons["0008"].lesson.note or "")
+
+
+def test_the_claim_of_a_compiler_bug_points_to_the_wait_states() -> None:
+    lessons = shipped()
+    assert lessons["0013"].lesson.supersedes == "0007"
+    assert "lesson:0013" in (lessons["0007"].lesson.note or "")
+    assert "not proven" in (lessons["0013"].lesson.note or "")
 
 
 def test_refs_between_lessons_lead_somewhere(roots: Roots) -> None:
