@@ -182,38 +182,62 @@ def _percent(sentence: Sentence, times: _Times, said: Quantity) -> Iterator[Find
 
 
 _RATES = {"B": "B/s", "FLOP": "FLOP/s"}
-_TAKES = frozenset(("take", "takes", "is", "are", "need", "needs", ":", "->", "gives", "give", "means", "about", "~"))
+# What may stand between work, rate and time. Each order needs one of its own words, the others are fillers.
+_DOING = ("reading", "writing", "moving", "streaming", "loading", "storing", "copying", "transferring", "fetching")
+_TAKES = ("take", "takes", "is", "are", "need", "needs", ":", "->", "gives", "give", "means", "about", "~", "=")
+_FILLERS = frozenset((
+    "the", "a", "at", "of", "for", "to", "in", "about", "~", "only", "just", "all", "data", "memory", "hbm", "traffic",
+    "least", "it", "read", "write", "bandwidth", "from", "per", "iteration", "peak", "input", "this", "that", "those",
+    "these", ",", "would", "ideally", "roughly", "around", "exactly", "bytes", "work", *_DOING, *_TAKES,
+))  # fmt: skip
+_WORK, _RATE, _TIME = "work", "rate", "time"
+_ORDERS: dict[tuple[str, str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
+    (_WORK, _RATE, _TIME): (("at", "over", "by"), _TAKES),
+    (_WORK, _TIME, _RATE): (_TAKES, ("at",)),
+    (_RATE, _WORK, _TIME): ((*_DOING, ",", "the"), _TAKES),
+    (_TIME, _WORK, _RATE): (("for", "to", "of"), ("at",)),
+}
+"""Order in which the three stand -> the words of which one must stand in the first gap, and in the second."""
 
 
 def _work_over_rate(sentence: Sentence) -> Iterator[Finding]:
-    """ "442 MB at 8 TB/s take 55 us": a time that is said to follow from work and a rate."""
+    """ "442 MB at 8 TB/s take 55 us", "at 8 TB/s reading 442 MB takes 55 us": a time that follows from both."""
+    if "%" in sentence.low or "percent" in sentence.low:
+        return
     found = sentence.quantities
-    for work, rate, time in zip(found, found[1:], found[2:], strict=False):
-        for a, b, c in ((work, rate, time), (work, time, rate)):
-            if b is rate and not _links(sentence, work, rate, ("at", "over", "by")):
-                continue
-            if b is time and not (
-                _links(sentence, work, time, tuple(_TAKES)) and _links(sentence, time, rate, ("at",))
-            ):
-                continue
-            amount, speed, took = (a, b, c) if b is rate else (a, c, b)
-            if b is rate and not _links(sentence, rate, time, tuple(_TAKES)):
-                continue
-            if amount.dims[-1] not in _RATES and amount.dim not in _RATES:
-                continue
-            dim = amount.dim if amount.dim in _RATES else amount.dims[-1]
-            if speed.dim != _RATES[dim] or took.dim != "s" or "%" in sentence.low or "percent" in sentence.low:
-                continue
+    for three in zip(found, found[1:], found[2:], strict=False):
+        roles = tuple(_role(quantity) for quantity in three)
+        gaps = _ORDERS.get(roles)  # type: ignore[arg-type]
+        if gaps is None or not all(
+            _links(sentence, one, two, allowed, roles[0] == _RATE)
+            for one, two, allowed in zip(three, three[1:], gaps, strict=False)
+        ):
+            continue
+        amount, speed, took = (three[roles.index(role)] for role in (_WORK, _RATE, _TIME))
+        dim = amount.dim if amount.dim in _RATES else amount.dims[-1]
+        if speed.dim == _RATES[dim]:
             yield from _work_verdict(sentence, amount, speed, took)
 
 
-def _links(sentence: Sentence, one: Quantity, two: Quantity, allowed: Sequence[str]) -> bool:
+def _role(quantity: Quantity) -> str:
+    if quantity.dim == "s":
+        return _TIME
+    if quantity.dim in _RATES.values():
+        # "16 TFLOPs" may be work or a rate: it is a rate unless a rate stands beside it.
+        return _RATE
+    return _WORK if quantity.dim in _RATES or quantity.dims[-1] in _RATES else ""
+
+
+def _links(sentence: Sentence, one: Quantity, two: Quantity, allowed: Sequence[str], comma: bool) -> bool:
     between = sentence.words[one.end : two.start]
-    return 0 < len(between) <= 4 and any(word in allowed for word in between) and "," not in between
+    if not 0 < len(between) <= 6 or not any(word in allowed for word in between) or ("," in between and not comma):
+        return False
+    return len(between) <= 4 or all(word in _FILLERS for word in between)
 
 
 def _work_verdict(sentence: Sentence, amount: Quantity, speed: Quantity, took: Quantity) -> Iterator[Finding]:
-    if stance(sentence, amount.start, took.end) != ASSERTED:
+    spans = (amount, speed, took)
+    if stance(sentence, min(q.start for q in spans), max(q.end for q in spans)) != ASSERTED:
         return
     true = amount.high * amount.factors[0] / speed.value if speed.value else 0.0
     slack = sum(q.half / q.high for q in (amount, speed, took) if q.high) + 0.03

@@ -5,6 +5,8 @@ from __future__ import annotations
 from kbserver.claims import (
     arithmetic,
     citations,
+    costs,
+    granules,
     hardware,
     instructions,
     occupancy,
@@ -18,9 +20,11 @@ from kbserver.claims.pipeline import Checker
 
 CHECKERS: tuple[Checker, ...] = (
     hardware.check,
+    granules.check,
     peaks.check,
     targets_named.check,
     instructions.check,
+    costs.check,
     occupancy.check,
     resources.check,
     arithmetic.check,

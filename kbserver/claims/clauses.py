@@ -17,8 +17,9 @@ _ALWAYS = frozenset((";", "--"))
 _VERBS = frozenset((
     "is", "are", "was", "were", "has", "have", "had", "holds", "hold", "provides", "offers", "delivers", "takes",
     "needs", "uses", "gives", "allows", "fits", "fit", "stays", "stay", "runs", "reads", "moves", "can", "cannot",
-    "exposes", "supports", "reduced", "chose", "keeps", "covers", "holds", "becomes", "does", "do", "get", "gets",
-    "carries", "went", "goes", "sees", "contains", "exists", "took", "ran", "need", "use", "make", "makes", "will",
+    "exposes", "supports", "reduced", "chose", "keeps", "covers", "becomes", "does", "do", "get",
+    "gets", "carries", "give", "went", "goes", "sees", "contains", "exists", "took", "ran", "need", "use",
+    "make", "makes", "will",
 ))  # fmt: skip
 _PRONOUNS = frozenset(("we", "it", "they", "you", "i"))
 _LIST_REACH = 9

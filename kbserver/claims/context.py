@@ -13,7 +13,7 @@ from kbserver.claims.world import KernelFigures, World
 NEAR_LINES = 15
 MAX_LOOKUPS = 300
 """Slow look-ups (near names, refs) that one text may cause: a text of nothing else must not take minutes."""
-_REFS = ("run:", "fact:", "lesson:", "isa:", "gpu_arch/", "cite:")
+_MEASURING_REFS = ("run:", "lesson:", "cite:")
 
 
 class Context(Scopes):
@@ -24,8 +24,9 @@ class Context(Scopes):
         self.kernels: Mapping[str, KernelFigures] = world.kernels
         self.by_step = is_about_case(text, world.kernels)
         self.document = document_scope((one for unit in units for one in self.names_in(unit)), world.targets)
-        self._cited_blocks = {id(unit.block) for unit in units if _cites(unit)}
-        self._cited_sections = {unit.block.headings for unit in units if _cites(unit)}
+        backed = [unit for unit in units if _backs_a_time(unit, world)]
+        self._backed_blocks = {id(unit.block) for unit in backed}
+        self._backed_sections = {unit.block.headings for unit in backed}
         self._cites = {cite.partition(",")[0].strip() for unit in units for cite in unit.cites}
         self._lookups = MAX_LOOKUPS
         self._seen: set[str] = set()
@@ -78,13 +79,21 @@ class Context(Scopes):
         """True when some bracket of the document is a citation of ours: then its others should be."""
         return any(one in world.sources for one in self._cites)
 
-    def is_cited(self, sentence: Sentence) -> bool:
-        """True when a source or a ref stands in the sentence's block, or in the section of a table row."""
-        if id(sentence.block) in self._cited_blocks:
+    def is_measured(self, sentence: Sentence) -> bool:
+        """True when a run or a publication stands in the sentence's block, or in the section of a table row."""
+        if id(sentence.block) in self._backed_blocks:
             return True
         in_list = sentence.block.kind in (markdown.ROW, markdown.ITEM)
-        return in_list and sentence.block.headings in self._cited_sections
+        return in_list and sentence.block.headings in self._backed_sections
 
 
-def _cites(sentence: Sentence) -> bool:
-    return bool(sentence.cites) or any(token.low.startswith(_REFS) for token in sentence.tokens)
+def _backs_a_time(sentence: Sentence, world: World) -> bool:
+    """A run, a lesson or a publication may hold a time; a fact, an instruction or a build holds none."""
+    return any(_may_measure(cite, world) for cite in sentence.cites) or any(
+        token.low.startswith(_MEASURING_REFS) for token in sentence.tokens
+    )
+
+
+def _may_measure(cite: str, world: World) -> bool:
+    source = world.sources.get(cite.partition(",")[0].strip())
+    return source is None or source.kind != "compiler"

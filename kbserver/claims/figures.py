@@ -28,7 +28,7 @@ _HEADERS = (
     (re.compile(r"\bvgprs?\b"), VGPRS),
     (re.compile(r"\boccupancy\b|\bwaves?\b"), WAVES),
     (re.compile(r"\bscratch\b"), SCRATCH),
-    (re.compile(r"\blds\b"), LDS),
+    (re.compile(r"\blds\b(?!.*\b(?:instructions?|slots?|conflicts?|reads?|writes?|loads?|cycles?|accesses)\b)"), LDS),
     (re.compile(r"\btime\b|\bms\b"), TIME),
 )
 

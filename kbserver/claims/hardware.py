@@ -14,7 +14,7 @@ from kbserver.claims.quantities import Quantity
 from kbserver.claims.scope import Scope, Scopes
 from kbserver.claims.sentences import Sentence
 from kbserver.claims.stance import ASSERTED, DENIED, stance
-from kbserver.claims.subjects import MAY_TAKE
+from kbserver.claims.subjects import AT_MOST, MAY_TAKE, SUBJECTS
 from kbserver.claims.world import World, fact_evidence
 from kbserver.hardware import units
 from kbserver.hardware.fact_model import Fact
@@ -22,6 +22,10 @@ from kbserver.hardware.fact_model import Fact
 KIND = "hardware_number"
 MAX_EVIDENCE = 4
 HBM = "HBM bandwidth"
+_HBM = next(subject for subject in SUBJECTS if subject.name == HBM)
+_MEMORY = frozenset(("bandwidth", "memory", "hbm", "hbm3", "hbm3e", "dram"))
+_MOVES = frozenset(("reads", "writes", "moves", "streams", "delivers", "sustains", "reaches"))
+_LINKS = frozenset(("xgmi", "pcie", "link", "links", "fabric", "network", "aggregate", "node", "gpus", "nodes"))
 _CACHES = frozenset(("cache", "caches", "l1", "l2", "lds", "infinity", "mall", "warm"))
 _WORKING = re.compile(r"\b(?:active|enabled|usable|available|expos\w*|total|visible|schedul\w*|launch\w*)\b")
 _LEFT = frozenset(("left", "free", "unused", "spare", "remaining"))
@@ -41,7 +45,8 @@ class Judged:
 def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]:
     """Yield a finding for every number of the sentence that has a subject and a fact."""
     named = scopes.names_in(sentence)
-    for match in find_matches(sentence, named):
+    matches = find_matches(sentence, named)
+    for match in matches:
         keys = match.subject.per.get(match.part)
         limit = limit_of(sentence.words, match.quantity)
         if match.subject.name == "LDS size" and (limit is not match.quantity or _may_take(sentence, match)):
@@ -57,8 +62,10 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
         finding = judge_number(
             sentence, limit, match.subject.name, keys, scope, world, match.start, limit is not match.quantity
         )
-        if finding is not None:
+        if finding is not None and not _is_possible(sentence, match, keys, scope, world):
             yield _built(sentence, match, scope, world) or finding
+    if not any(match.subject.dim == "B/s" for match in matches):
+        yield from _reads(sentence, named, world, scopes)
 
 
 def _built(sentence: Sentence, match: Match, scope: Scope, world: World) -> Finding | None:
@@ -71,6 +78,28 @@ def _built(sentence: Sentence, match: Match, scope: Scope, world: World) -> Find
     told = f"compute units: {match.quantity.text} are built on an XCD, fewer are active; say which"
     active = [f for a, p in scope.pairs for f in _facts(world, ["compute.cus_per_xcd"], a, p)]
     return _finding(UNKNOWN, match.quantity, match.subject.name, told, [*facts, *active], scope, match.start)
+
+
+def _is_possible(sentence: Sentence, match: Match, keys: Sequence[str], scope: Scope, world: World) -> bool:
+    """True for "can use 32 KB of LDS" below the limit: so much is possible, and nobody says that it is the most."""
+    if match.subject.name != "LDS size" or not _may_take(sentence, match):
+        return False
+    before = " ".join(sentence.words[max(0, match.start - 6) : match.quantity.start])
+    facts = [fact for arch, product in scope.pairs for fact in _facts(world, keys, arch, product)]
+    return not AT_MOST.search(before) and all(match.quantity.value < in_base(fact) for fact in facts)
+
+
+def _reads(sentence: Sentence, named: Sequence[Name], world: World, scopes: Scopes) -> Iterator[Finding]:
+    """ "MI300X reads at most 8 TB/s": more than its memory gives, in a sentence about memory and no cache or link."""
+    words = sentence.words
+    if not _MEMORY.intersection(words) or _CACHES.intersection(words) or _LINKS.intersection(words):
+        return
+    for quantity in sentence.quantities:
+        verb = quantity.start - 1
+        while verb > 0 and words[verb] in ("at", "most", "up", "to", "about", "only", "~"):
+            verb -= 1
+        if quantity.dim == "B/s" and words[verb] in _MOVES and any(name.end == verb for name in named):
+            yield from _above_peak(sentence, Match(quantity, _HBM, "", verb, quantity.end), world, scopes)
 
 
 def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
@@ -135,8 +164,8 @@ def judge_number(
     start: int,
     limit: bool = False,
 ) -> Finding | None:
-    """Return the verdict on one number, or None when it makes no claim that facts can decide. `limit`: a denial in front
-    of the number makes it a limit ("cannot use more than"), it does not deny the number.
+    """Return the verdict on one number, or None when it makes no claim that facts can decide. `limit`: a denial in
+    front of the number makes it a limit ("cannot use more than"), it does not deny the number.
     """
     if scope.foreign:
         return None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from kbserver.claims import markdown
+from kbserver.claims.clauses import clause, opens_with
 from kbserver.claims.context import Context
 from kbserver.claims.model import CONTRADICTED, SUPPORTED, Evidence, Finding
 from kbserver.claims.scope import Scope
@@ -43,9 +44,25 @@ _OTHER = re.compile(
 )
 
 
+# An author tells what a kernel, a compiler or they themselves did: the name was in the code.
+_USED_BEFORE = re.compile(
+    r"\b(?:we|i|kernel|loop|compiler|hipcc|clang|epilogue|prologue|code|version|build|commit|patch)"
+    r"(?: (?:had|have|has|then|also|still|now|already|just|inner))*"
+    r" (?:replaced|removed|dropped|swapped|used|uses|use|emits|emitted|generated|generates|issues|issued|executes|"
+    r"executed|contains|contained|spends|relies|relied|calls|called)"
+    r"(?: (?:on|the|a|an|slow|expensive|old|costly|many|one|single|time|in|its|all))*$"
+)
+_USED_AFTER = re.compile(
+    r"(?:instructions? )?(?:, which |which |that |, )?"
+    r"(?:(?:was|were|is|being) (?:being )?(?:generated|emitted|issued|used)|"
+    r"caused|causes|explains|slows|slowed|kills|killed|dominat\w+|in the (?:inner |hot )?loop)\b"
+)
+_THERE = re.compile(r"(?:, )?which (?:gfx\w+|mi\d+\w?|cdna ?\d?) (?:still |also )?(?:supports|has|offers|provides)\b")
+
+
 def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding]:
     """Yield a finding for every instruction name that a target lacks, or of which the sentence says where it exists."""
-    for start, end, name in _names(sentence):
+    for start, end, name in names_of(sentence, world):
         if not scopes.lookups_left:
             return  # a text of nothing but unknown names
         if _is_family(name, world) or stance(sentence, start, end) == REPORTED:
@@ -57,7 +74,7 @@ def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding
         yield from _verdict(sentence, start, end, name, {arch: bool(on) for arch, on in exists.items()}, scopes, world)
 
 
-def _names(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
+def names_of(sentence: Sentence, world: World) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, name) of each name once; one whose underscores were lost is put together again."""
     words = sentence.words
     seen = set()
@@ -71,7 +88,7 @@ def _names(sentence: Sentence) -> Iterator[tuple[int, int, str]]:
             continue
         if name in seen or not name or (place and words[place - 1] in ("_", "/", ".", "$", "@")):
             continue
-        if _TYPED.search(name) or _called_instruction(words, place, end):
+        if _TYPED.search(name) or _called_instruction(words, place, end) or world.elsewhere(name):
             seen.add(name)
             yield place, end, name
 
@@ -99,8 +116,9 @@ def _verdict(
     sentence: Sentence, start: int, end: int, name: str, exists: dict[str, bool], scopes: Context, world: World
 ) -> Iterator[Finding]:
     scope = scopes.of(sentence, start, end)
-    clause = _clause(sentence, start, end)
-    absent = bool(_ABSENT.search(clause))
+    near = _clause(sentence, start, end)
+    there = _said_there(sentence, end)
+    absent = bool(_ABSENT.search(near))
     here = [arch for arch, on in exists.items() if on]
     missing = [arch for arch, on in exists.items() if not on]
     if scope.foreign:
@@ -114,7 +132,10 @@ def _verdict(
             )
         return
     if not here:
-        if absent or _OTHER.search(sentence.low) or _ONLY.search(clause) or _absence_is_the_topic(sentence):
+        used = there or _said_used(sentence, start, end)
+        if absent or _absence_is_the_topic(sentence):
+            return
+        if not used and (_OTHER.search(sentence.low) or _ONLY.search(near)):
             return
         if not _beside(sentence, end, scopes) and any(
             world.exists(name, arch) for arch in scopes.above(sentence).archs
@@ -141,6 +162,18 @@ def _says_absent(sentence: Sentence, start: int, end: int) -> bool:
     )
 
 
+def _said_used(sentence: Sentence, start: int, end: int) -> bool:
+    """True for "we replaced the slow NAME" or "NAME was generated, which caused ...": it was there, says the author."""
+    before = " ".join(sentence.words[max(0, start - 9) : start])
+    after = " ".join(sentence.words[end : end + 7])
+    return bool(_USED_BEFORE.search(before) or _USED_AFTER.match(after))
+
+
+def _said_there(sentence: Sentence, end: int) -> bool:
+    """True for "NAME, which gfx950 still supports": the target is named after the name, as the one that has it."""
+    return bool(_THERE.match(" ".join(sentence.words[end : end + 8])))
+
+
 def _absence_is_the_topic(sentence: Sentence) -> bool:
     """True for the items of a list of what a target lacks: the heading or the line before says so."""
     listed = sentence.block.kind in (markdown.ITEM, markdown.ROW)
@@ -154,12 +187,15 @@ def _beside(sentence: Sentence, end: int, scopes: Context) -> bool:
 
 
 def _clause(sentence: Sentence, start: int, end: int) -> str:
+    """Return the words up to the consequence or reason that follows: ", so no spills are left" denies no name."""
     words = sentence.words
     low, high = start, end
     while low > 0 and words[low - 1] not in (";", "--"):
         low -= 1
     while high < len(words) and words[high] not in (";", "--"):
-        high += 1
+        high = clause(words, high, high + 1)[1]
+        if opens_with(words, high) in ("so", "hence", "therefore", "thus", "because", "since"):
+            break
     return " ".join(words[low:high])
 
 

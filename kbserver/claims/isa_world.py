@@ -38,6 +38,11 @@ class IsaWorld:
         beginning = re.compile(re.escape(name) + r"[_0-9]")
         return any(beginning.match(one) for one in self._stems.get(_stem(name), ()))
 
+    def canonical(self, name: str, arch: str) -> str:
+        """Return the name by which the tables call an instruction of `arch`: aliases are spelt out."""
+        spelling = base_name(name)
+        return self.table.alias(spelling).get(arch, spelling)
+
     def elsewhere(self, name: str) -> tuple[str, ...]:
         """Return the other LLVM targets that have a name."""
         return self.table.elsewhere.get(name, ())

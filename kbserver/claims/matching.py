@@ -30,6 +30,7 @@ GLUE = frozenset((
     "counter", "field", "bank", "banks", "supports", "consists", "comes", "grew", "grows", "local", "physical",
     "this", "that", "these", "part", "parts", "here", "there", "any", "one", "merely", "got", "physically", "card",
 ))  # fmt: skip
+_LISTED = frozenset(("hbm", "hbm3", "hbm3e", "memory", "lds", "l2", "cache", "bandwidth", "infinity"))
 _PROPERTY = frozenset((
     "is", "are", "has", "have", "=", ":", "size", "capacity", "limit", "maximum", "max", "total", "provides", "offers",
     "contains", "holds", "equals", "peak", "supports", "stays", "remains",
@@ -186,7 +187,18 @@ def _states_property(sentence: Sentence, low: int, high: int, inside: set[int]) 
         return True
     if any(words[n] in _PROPERTY for n in range(max(0, low - 2), min(len(words), high + 1))):
         return True
-    return any(words[n] in ("per", "each", "every") and _part_at(words, n + 1) for n in near)
+    if any(words[n] in ("per", "each", "every") and _part_at(words, n + 1) for n in near):
+        return True
+    return low > 0 and words[low - 1] in ("and", ",") and _in_list_of(sentence, low - 1, inside)
+
+
+def _in_list_of(sentence: Sentence, place: int, inside: set[int]) -> bool:
+    """True in the list of "MI300X has 304 CUs and 5.3 TB/s": only quantities stand between the verb and here."""
+    words = sentence.words
+    counted = {n for quantity in sentence.quantities for n in range(quantity.start, quantity.end)}
+    while place > 0 and (place in counted or words[place] in ("and", ",", "of") or words[place] in _LISTED):
+        place -= 1
+    return place - 1 in inside and words[place] in ("has", "have", "offers", "provides", "with")
 
 
 def _part_at(words: Sequence[str], place: int) -> str:

@@ -19,8 +19,14 @@ _GIVES = frozenset((
     "give", "gives", "giving", "allow", "allows", "allowing", "permit", "permits", "->", "=", "yield", "yields",
     "leave", "leaves", "means", "mean", "limit", "limits", "so", "get", "gets", "result", "results", "fit", "fits",
     "support", "supports", "hold", "holds", "achieve", "achieves", "enable", "enables", "reach", "reaches",
-    "therefore", "hence", "keep", "keeps", "keeping",
+    "therefore", "hence", "keep", "keeps", "keeping", "meaning", "leaving", "stuck", "drops", "drop",
+    "limiting", "limited", "caps", "capped",
 ))  # fmt: skip
+_CAUSE = frozenset(("because", "since", "due", "by"))
+"""Between waves and the registers that are said to cause them: "3 waves because the kernel uses 128 VGPRs"."""
+_FIT = frozenset(("fit", "fits", "resident", "possible", "run", "remain"))
+"""Right after the later figure: "with 212 VGPRs three waves fit"."""
+_WITH = frozenset(("with", "of", "using", "at", "each", "a", "that", "which", "need", "take", "use"))
 _OTHER_LIMITS = re.compile(r"\b(?:lds|shared|sgprs?|workgroups?|blocks?|launch|threads?|scratch|barrier|smem)\b")
 _SIMD = re.compile(r"\b(?:simd|occupancy|eu)\b")
 _SOFT = re.compile(r"\b(?:remark|compiler reports?|reported|unless|without rounding|unrounded|naive\w*)\b")
@@ -50,12 +56,11 @@ def _by_registers(sentence: Sentence, found: list[Figure], world: World, scopes:
             continue
         low, high = sorted((figure, waves), key=lambda one: one.start)
         between = sentence.words[low.quantity.end : high.quantity.start]
-        said_per_simd = waves.per == "simd" or bool(
-            _SIMD.search(" ".join(sentence.words[low.start : high.quantity.end + 5]))
-        )
+        around = sentence.words[max(0, low.start - 6) : high.quantity.end + 5]
+        said_per_simd = waves.per == "simd" or bool(_SIMD.search(" ".join(around)))
         if {"not", "n't", "never", "no"}.intersection(between):
             continue
-        gives = bool(_GIVES.intersection(between)) or ":" in between
+        gives = _follows(sentence, between, figure, waves)
         agprs = next((f.value for f in found if f.kind == AGPRS and f.start < high.start), 0.0)
         scope = scopes.of(sentence, low.start, high.quantity.end)
         if scope.foreign or stance(sentence, low.start, high.quantity.end) != ASSERTED:
@@ -64,6 +69,15 @@ def _by_registers(sentence: Sentence, found: list[Figure], world: World, scopes:
             yield from _register_verdict(
                 sentence, int(vgprs), int(agprs), said, scope, world, low.start, gives, said_per_simd
             )
+
+
+def _follows(sentence: Sentence, between: list[str], cause: Figure, effect: Figure) -> bool:
+    """True when the sentence says that the second figure follows from the first, in either order."""
+    last = max(cause.quantity.end, effect.quantity.end)
+    if effect.start > cause.start:
+        fits = _FIT.intersection(sentence.words[last : last + 6])
+        return bool(_GIVES.intersection(between) or ":" in between or fits)
+    return bool(_CAUSE.intersection(between))
 
 
 def _partner(sentence: Sentence, found: list[Figure], number: int, kind: str, own: str) -> Figure | None:
@@ -154,7 +168,12 @@ def _by_lds(sentence: Sentence, found: list[Figure], world: World, scopes: Scope
             continue
         low, high = sorted((figure, groups), key=lambda one: one.start)
         between = sentence.words[low.quantity.end : high.quantity.start]
-        if not _GIVES.intersection(between) or figure.quantity.start > groups.quantity.start:
+        if figure.start < groups.start:
+            follows = _follows(sentence, between, figure, groups) and not _is_capacity(sentence, figure)
+        else:  # "two workgroups with 64 KB of LDS each fit"
+            after = sentence.words[figure.quantity.end : figure.quantity.end + 6]
+            follows = set(between) <= _WITH and bool(_FIT.intersection(after))
+        if not follows:
             continue
         scope = scopes.of(sentence, low.start, high.quantity.end)
         capacity = _capacity(sentence, figure)
@@ -162,6 +181,11 @@ def _by_lds(sentence: Sentence, found: list[Figure], world: World, scopes: Scope
         if scope.foreign or how != ASSERTED or not (scope.pairs or capacity) or _SOFT.search(sentence.low):
             continue
         yield from _lds_verdict(figure, groups, capacity, scope, world, low.start, "at most" in sentence.low)
+
+
+def _is_capacity(sentence: Sentence, figure: Figure) -> bool:
+    """True for "LDS is 64 KB per CU": what the CU has, not what a workgroup takes."""
+    return figure.per == "cu" or sentence.words[figure.quantity.end : figure.quantity.end + 4][-2:] == ["per", "cu"]
 
 
 def _capacity(sentence: Sentence, figure: Figure) -> float | None:

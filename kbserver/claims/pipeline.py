@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from kbserver.claims import markdown
 from kbserver.claims.context import Context
-from kbserver.claims.model import CONTRADICTED, Claim, Finding
+from kbserver.claims.model import CONTRADICTED, UNSOURCED, Claim, Finding
 from kbserver.claims.scope import NOWHERE, Scope, front_scope, scope_of_names
 from kbserver.claims.sentences import Sentence, sentences
 from kbserver.claims.world import World
@@ -92,6 +92,9 @@ def _is_code(sentence: Sentence) -> bool:
 
 def _findings(sentence: Sentence, world: World, scopes: Context, checkers: tuple[Checker, ...]) -> list[Finding]:
     found = [finding for checker in checkers for finding in checker(sentence, world, scopes)]
+    # What is wrong need not be sourced as well.
+    wrong = {finding.start for finding in found if finding.verdict == CONTRADICTED}
+    found = [finding for finding in found if finding.verdict != UNSOURCED or finding.start not in wrong]
     return sorted(found, key=lambda finding: finding.start)
 
 

@@ -65,6 +65,7 @@ def _table() -> dict[tuple[str, ...], Unit]:
     add("%", (0.01,), "%", "percent", "per cent")
     add("x", (1.0,), "x", "×", "times", "fold", "X")
     add("clk", (1.0,), "cycles", "clocks", "clk", "clks", "cycle", "clock")
+    add("pass", (1.0,), "passes")
     add("VGPR", (1.0,), "VGPRs", "VGPR", "vgprs", "vgpr", "vector registers", "architected VGPRs", "arch VGPRs")
     add("AGPR", (1.0,), "AGPRs", "AGPR", "agprs", "accumulation VGPRs", "AccVGPRs")
     add("SGPR", (1.0,), "SGPRs", "SGPR", "sgprs", "sgpr", "scalar registers")
@@ -100,6 +101,10 @@ UNITS = _table()
 _LONGEST = max(len(name) for name in UNITS)
 _COUNTS = frozenset(("CU", "XCD", "GCD", "SIMD", "wave", "bank", "workgroup", "thread", "bit"))
 """What is counted, not measured: no rounding."""
+_WORDS = {
+    "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "five": 5.0, "six": 6.0, "seven": 7.0, "eight": 8.0,
+    "nine": 9.0, "ten": 10.0, "sixteen": 16.0, "thirty-two": 32.0, "sixty-four": 64.0,
+}  # fmt: skip
 _HEDGES = frozenset(("~", "about", "roughly", "around", "approximately", "nearly", "almost", "approx", "circa", "some"))
 _ABOVE = frozenset((">", ">=", "over", "above"))
 _BELOW = frozenset(("<", "<=", "under", "below", "within"))
@@ -154,12 +159,28 @@ def quantities(tokens: Sequence[Token]) -> list[Quantity]:
     place = 0
     while place < len(tokens):
         if tokens[place].kind != NUMBER:
-            place += 1
+            quantity = _in_words(tokens, place)
+            if quantity is not None:
+                found.append(quantity)
+            place = quantity.end if quantity else place + 1
             continue
         quantity = _quantity(tokens, place)
         found.append(quantity)
         place = quantity.end
     return found
+
+
+def _in_words(tokens: Sequence[Token], start: int) -> Quantity | None:
+    """Return "four waves" as a number: a word that counts, right before what is counted."""
+    number = _WORDS.get(tokens[start].low)
+    if number is None or start + 1 >= len(tokens):
+        return None
+    dims, factors, end = _unit(tokens, start + 1)
+    if dims[0] not in _COUNTS:
+        return None
+    hedged = bool(start) and tokens[start - 1].low in _HEDGES
+    bound = ">" if start > 1 and tokens[start - 1].low in ("than", "least") else ""
+    return Quantity(start, end, number, number, 0.5, dims, factors, _written(tokens, start, end), hedged, bound)
 
 
 def _quantity(tokens: Sequence[Token], start: int) -> Quantity:

@@ -80,7 +80,9 @@ def _of_build(kind: str, quantity: Quantity, taken: Mapping[str, int | float], b
 def _sentence(sentence: Sentence, mention: Mention, world: World, scopes: Context) -> Iterator[Finding]:
     for figure in figures(sentence):
         single = len(figure.chain) == 1 and not figure.quantity.bound and figure.per != "cu"
-        if not single or figure.start < mention.start:
+        # "Step 5 holds them in 75 VGPRs": where something is kept, not what the kernel takes.
+        kept_in = sentence.words[figure.start - 1 : figure.start] == ["in"]
+        if not single or kept_in or figure.start < mention.start:
             continue
         if stance(sentence, figure.start, figure.quantity.end) == ASSERTED:
             yield from published(sentence, figure.kind, figure.quantity, mention.kernel, world, scopes)
@@ -104,7 +106,7 @@ def published(
     if kind not in kernel.figures or kind not in _SHOWN:
         return
     scope = scopes.of(sentence, quantity.start, quantity.end)
-    if kernel.arch not in (scope.archs or (kernel.arch,)) or scope.foreign or len(scope.archs) > 1:
+    if scope.foreign or (scope.pairs and not scope.earlier and scope.archs != (kernel.arch,)):
         return
     true = float(kernel.figures[kind])
     right = quantity.is_value(true) if true else quantity.high == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kbserver.claims.model import ClaimScope
@@ -28,6 +28,8 @@ class Scope:
     decided_by: str
     foreign: bool = False
     near: bool = False
+    earlier: bool = False
+    """Only a sentence before names it: a statement about something with a target of its own is not about this one."""
 
     @property
     def archs(self) -> tuple[str, ...]:
@@ -103,7 +105,7 @@ class Scopes:
         for one in reversed(sentence.before):
             found = self.names_in(one)
             if found:
-                return _scope(found, "an earlier sentence names it", False)
+                return replace(_scope(found, "an earlier sentence names it", False), earlier=True)
         return self.above(sentence)
 
     def above(self, sentence: Sentence) -> Scope:

@@ -445,8 +445,10 @@ PARTS = {
     "kernel": "kernel",
 }
 
-MAY_TAKE = re.compile(r"\b(?:can|may|could) (?:\w+ )?(?:use|take|allocate|have|hold|get) (?:up to |at most |all )?")
+MAY_TAKE = re.compile(r"\b(?:can|may|could) (?:\w+ )?(?:use|take|allocate|have|hold|get)\b")
 """Before an amount of LDS: what one workgroup may take, not what one takes."""
+AT_MOST = re.compile(r"\b(?:up to|at most|all|only|maximum|max|no more than)\b")
+"""With which "can use 48 KB" says that no more is possible; without, it only says that so much is."""
 MAY_NOT_TAKE = re.compile(
     r"\b(?:cannot|can not|can ' t|may not|must not) (?:\w+ ){0,2}(?:use|take|allocate|have|hold|get|exceed|go over|"
     r"declare|reserve)(?: more than| over| above| beyond)?$"

@@ -24,15 +24,25 @@ _OTHERS = frozenset(("variant", "without", "against", "than", "from"))
 MOST_RATIO = 100_000
 _TIMED = re.compile(
     r"\b(?:kernels?|tim(?:e|es|ed|ing)|runtime|took|takes?|taking|ran|runs?|latency|speed\w*|faster|slower|baseline|wall|"
-    r"median|mean|iterations?|launch|step ?\d|pytorch|regress\w*|improv\w*|optimi[sz]\w*|gemm|conv\w*|experiment|exp)\b"
+    r"measured|down from|median|mean|iterations?|launch|step ?\d|pytorch|regress\w*|improv\w*|optimi[sz]\w*|gemm|"
+    r"conv\w*|experiment|exp)\b"
 )
 _NOT_RUN = re.compile(
     r"\b(?:timeouts?|limits?|sleep|budget|compil\w+|builds?|install\w*|start-?up|search|server|floor|bound|needs?|would|"
-    r"should|could|at \d|target|goal|at least|about to|clocks?|cycles|poll\w*|delay|deadline|warm-?up|idle|resolution|"
-    r"overhead|emulat\w*|cpu|parse\w*|tests?|index\w*|throttl\w*|days?|hours?|per second|predict\w*|estimat\w*|"
-    r"expect\w*)\b"
+    r"should|could|at \d[\d.,]*|target|goal|at least|about to|clocks?|cycles|poll\w*|delay|deadline|warm-?up|"
+    r"idle|resolution|overhead|emulat\w*|cpu|parse\w*|tests?|index\w*|throttl\w*|days?|hours?|per second|"
+    r"predict\w*|estimat\w*|expect\w*)\b"
 )
 _SPEED = re.compile(r"\b(?:faster|slower|speed ?-? ?ups?|speedups?|quicker|improvement|gain|less time|wall time)\b")
+_REACHED = re.compile(
+    r"\b(?:reach|reaches|reached|hits?|achiev\w+|measured|sustain\w*|attain\w*|got|gets|runs at|ran at|now at|"
+    r"delivered|saturat\w+)\b(?! (?:limit|most))"
+)
+_OF_PEAK = re.compile(
+    r"of (?:the |its |theoretical |hbm |memory |bf16 |fp16 |fp8 |dense |mi\w+ ){0,3}(?:peak|roofline|bandwidth)\b"
+)
+REACHED_WITHIN = 4
+"""Tokens between the verb and the rate at most."""
 
 
 def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding]:
@@ -52,7 +62,7 @@ def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding
         done = True
         yield finding
     if not done and not runs:
-        yield from _unsourced(sentence, scopes)
+        yield from _unsourced(sentence, scopes, world)
 
 
 def _placed(sentence: Sentence, named: list[Mention], scopes: Context) -> Iterator[tuple[Quantity, KernelFigures]]:
@@ -209,22 +219,34 @@ def _kernel_ratio(sentence: Sentence, named: list[Mention], world: World, scopes
         yield Finding(KIND, verdict, told, (evidence,), scope, quantity.start, None if right else f"{true:.3g}x", key)
 
 
-def _unsourced(sentence: Sentence, scopes: Context) -> Iterator[Finding]:
-    """A measured time or speedup beside which no run and no source stands."""
-    if scopes.is_cited(sentence) or sentence.block.kind == "heading" or _NOT_RUN.search(sentence.low):
+def _unsourced(sentence: Sentence, scopes: Context, world: World) -> Iterator[Finding]:
+    """A measured time, speedup or rate beside which no run and no source stands."""
+    if scopes.is_measured(sentence) or sentence.block.kind == "heading" or _NOT_RUN.search(sentence.low):
         return
     for quantity in sentence.quantities:
-        timed = quantity.dim == "s" and _TIMED.search(sentence.low)
-        faster = quantity.dim == "x" and _SPEED.search(" ".join(sentence.words[quantity.start : quantity.end + 8]))
-        faster = faster and quantity.high <= MOST_RATIO
-        if not (timed or faster) or quantity.bound or not quantity.high:
+        what = _measured(sentence, quantity)
+        if not what or quantity.bound or not quantity.high:
             continue
         if stance(sentence, quantity.start, quantity.end) != ASSERTED:
             continue
-        what = "time" if timed else "speedup"
         evidence = Evidence(ref="text", text="no run: ref and no source stands in its sentence, paragraph or table")
         told = f"{what} {quantity.text}: nothing says who measured it"
         scope = scopes.of(sentence, quantity.start, quantity.end).shown
         key = (KIND, "unsourced", sentence.line, sentence.text[:80])
         yield Finding(KIND, UNSOURCED, told, (evidence,), scope, quantity.start, None, key)
         return
+
+
+def _measured(sentence: Sentence, quantity: Quantity) -> str:
+    """Return what a number is that somebody must have measured: "time", "speedup", "rate"; "" for any other number."""
+    words = sentence.words
+    if quantity.dim == "s":
+        return "time" if _TIMED.search(sentence.low) else ""
+    if quantity.dim == "x" and quantity.high <= MOST_RATIO:
+        return "speedup" if _SPEED.search(" ".join(words[quantity.start : quantity.end + 8])) else ""
+    before = " ".join(words[max(0, quantity.start - REACHED_WITHIN) : quantity.start])
+    if not _REACHED.search(before):
+        return ""
+    if quantity.dim == "%":
+        return "rate" if _OF_PEAK.match(" ".join(words[quantity.end : quantity.end + 7])) else ""
+    return "rate" if quantity.dim in ("FLOP/s", "B/s") else ""

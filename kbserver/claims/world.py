@@ -55,7 +55,8 @@ class World:
     """Everything that decides a verdict.
 
     exists(name, arch) -> bool, or None when no table of that target is there. is_family(name): a beginning of names.
-    replacement(name, arch) -> what takes its place. resolve(ref) -> title; build(id) and run(id) -> what they recorded:
+    replacement(name, arch) -> what takes its place. canonical(name, arch) -> the
+    name by which the tables call it. resolve(ref) -> title; build(id) and run(id) -> what they recorded:
     the three raise LookupError or KbError when nothing has the ref.
     """
 
@@ -64,6 +65,7 @@ class World:
     exists: Callable[[str, str], bool | None] = lambda name, arch: None
     is_family: Callable[[str], bool] = lambda name: False
     replacement: Callable[[str, str], str | None] = lambda name, arch: None
+    canonical: Callable[[str, str], str] = lambda name, arch: name
     elsewhere: Callable[[str], tuple[str, ...]] = lambda name: ()
     isa_source: str | None = None
     is_document: Callable[[str], bool] = lambda path: False

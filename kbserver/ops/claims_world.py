@@ -26,6 +26,7 @@ def current_world() -> World:
         exists=isa.exists,
         is_family=isa.is_family,
         replacement=isa.replacement,
+        canonical=isa.canonical,
         elsewhere=isa.elsewhere,
         isa_source=isa.source,
         is_document=_is_document,
