@@ -33,6 +33,7 @@ SIMPLE = (
     "gemm_bf16",
     "bucket_sort",
     "bucket_dispatch",
+    "paged_attention",
 )
 """References that are modules of this package with a function `exact`."""
 
