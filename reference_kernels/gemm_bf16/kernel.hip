@@ -22,7 +22,7 @@ struct Loader {
     const char* source;    // the tile's first row, moves along k; the same for all lanes, so it stays in SGPRs
     uint32_t from[LOADS];  // bytes from there to what this lane loads
 
-    // rows: how many the matrix has from the tile's first on. Rows beyond repeat the last: read, multiplied, not stored.
+    // rows: how many the matrix has from the tile's first on. Rows beyond repeat the last and are not stored.
     __device__ Loader(const uint16_t* first, int32_t rows, int32_t k, int32_t wave, int32_t lane)
         : source((const char*)first) {
 #pragma unroll

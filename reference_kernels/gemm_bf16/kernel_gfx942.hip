@@ -1,10 +1,10 @@
 // GEMM of bfloat16 for gfx942 and gfx90a: C = A B^T, tiles that pass through registers into LDS.
 //
-// These targets load at most 4 bytes a lane straight to LDS; 16 bytes a lane into registers and a ds_write_b128 move the
-// same in a quarter of the loads. Two stages in LDS, and a third in registers on its way. A turn is
+// These targets load at most 4 bytes a lane straight to LDS; 16 bytes a lane into registers and a ds_write_b128 move
+// the same in a quarter of the loads. Two stages in LDS, and a third in registers on its way. A turn is
 //   wait for all wavefronts | start the loads of the next stage | multiply this stage | write what was loaded to LDS
-// The loads have the time of the products to arrive. One barrier a turn: what a turn writes, the next one reads; what it
-// reads, the next one overwrites, and between lies the barrier.
+// The loads have the time of the products to arrive. One barrier a turn: what a turn writes, the next one reads; what
+// it reads, the next one overwrites, and between lies the barrier.
 #include "order.h"
 #include "tile.h"
 
@@ -21,7 +21,7 @@ struct Loader {
     uint32_t from[LOADS];  // bytes from there to what this lane loads
     Chunk held[LOADS];
 
-    // rows: how many the matrix has from the tile's first on. Rows beyond repeat the last: read, multiplied, not stored.
+    // rows: how many the matrix has from the tile's first on. Rows beyond repeat the last and are not stored.
     __device__ Loader(const uint16_t* first, int32_t rows, int32_t k, int32_t thread) : source((const char*)first) {
 #pragma unroll
         for (int32_t load = 0; load < LOADS; ++load) {

@@ -1,7 +1,7 @@
 // GEMM of bfloat16, one thread an element of C, C = A B^T, straight from global memory.
 //
-// Every product needs two loads of 2 bytes: a wavefront computes 64 columns, so all lanes read the same element of A and
-// 64 elements of B that are a whole row apart, 64 lines. No element is used twice by a lane, no matrix core works.
+// Every product needs two loads of 2 bytes: a wavefront computes 64 columns, so all lanes read the same element of A
+// and 64 elements of B that are a whole row apart, 64 lines. No element is used twice by a lane, no matrix core works.
 #include <hip/hip_runtime.h>
 
 #include <stddef.h>

@@ -36,10 +36,10 @@ struct Stage {
 
 // Returns what a row's chunks are XORed with.
 //
-// Lanes i = 0 .. 15 of an operand read rows 8 (i / 4) + i % 4, see `row_of`: those differ in bits 0, 1, 3 and 4. Bits 0,
-// 1 and 3 tell eight of the sixteen apart. Of the rows that one phase of ds_read_b128 reads no two then meet in a bank:
-// eight rows on 32 banks of gfx942, sixteen on 64 banks of gfx950. With four chunks a row bits 0 and 1 are enough, since
-// two rows fill the 32 banks.
+// Lanes i = 0 .. 15 of an operand read rows 8 (i / 4) + i % 4, see `row_of`: those differ in bits 0, 1, 3 and 4. Bits
+// 0, 1 and 3 tell eight of the sixteen apart. Of the rows that one phase of ds_read_b128 reads no two then meet in a
+// bank: eight rows on 32 banks of gfx942, sixteen on 64 banks of gfx950. With four chunks a row bits 0 and 1 are
+// enough, since two rows fill the 32 banks.
 __device__ inline int32_t key(int32_t row) {
     return KB_SWIZZLE ? ((row & 3) | (row >> 1 & 4)) % CHUNKS : 0;
 }
@@ -49,16 +49,18 @@ __device__ inline int32_t place(int32_t row, int32_t chunk) { return row * CHUNK
 
 // Returns the row of a wavefront's 64 that is row i of block `block`.
 //
-// Any assignment is right if operands and results agree. This one gives a lane, which has rows 4 g .. 4 g + 3 of a block
-// of results, eight consecutive rows of two blocks: one store of 16 bytes.
-__device__ inline int32_t row_of(int32_t block, int32_t i) { return block / 2 * 32 + i / 4 * 8 + block % 2 * 4 + i % 4; }
+// Any assignment is right if operands and results agree. This one gives a lane, which has rows 4 g .. 4 g + 3 of a
+// block of results, eight consecutive rows of two blocks: one store of 16 bytes.
+__device__ inline int32_t row_of(int32_t block, int32_t i) {
+    return block / 2 * 32 + i / 4 * 8 + block % 2 * 4 + i % 4;
+}
 
 // Adds a 16 x 16 block of x y^T for 32 values of k. Lane l holds row l % 16, k from 8 (l / 16).
 __device__ inline Floats product(Bf16x8 x, Bf16x8 y, Floats sum) {
 #if defined(__gfx950__)
     return __builtin_amdgcn_mfma_f32_16x16x32_bf16(x, y, sum, 0, 0, 0);
 #else
-    // Half of each lane's eight a time. The instruction numbers k otherwise, in both operands alike, so the sum is that.
+    // Half of each lane's eight a time: a lane's k is not the instruction's, but in both operands alike.
     typedef short Quad __attribute__((ext_vector_type(4)));
     const auto *xs = (const Quad*)&x, *ys = (const Quad*)&y;
     sum = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(xs[0], ys[0], sum, 0, 0, 0);

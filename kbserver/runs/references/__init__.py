@@ -34,6 +34,7 @@ SIMPLE = (
     "bucket_sort",
     "bucket_dispatch",
     "paged_attention",
+    "fused_mlp",
 )
 """References that are modules of this package with a function `exact`."""
 
