@@ -10,7 +10,7 @@ FAMILIES = ("drawn", "steep")
 """steep: scores of some hundred, where exp overflows float unless the maximum was subtracted."""
 
 HEAD, PAGE = 128, 16
-STEEPNESS = 30.0
+STEEPNESS = 60.0
 GARBAGE = 1e30
 """What slots hold that no sequence owns, as a cache does that was used before."""
 NO_PAGE = -1
