@@ -190,6 +190,7 @@ _FILLERS = frozenset((
     "least", "it", "read", "write", "bandwidth", "from", "per", "iteration", "peak", "input", "this", "that", "those",
     "these", ",", "would", "ideally", "roughly", "around", "exactly", "bytes", "work", *_DOING, *_TAKES,
 ))  # fmt: skip
+_PART_OF_A_SUM = frozenset(("+", "-", "*", "/", "plus", "minus", "and"))
 _WORK, _RATE, _TIME = "work", "rate", "time"
 _ORDERS: dict[tuple[str, str, str], tuple[tuple[str, ...], tuple[str, ...]]] = {
     (_WORK, _RATE, _TIME): (("at", "over", "by"), _TAKES),
@@ -214,6 +215,8 @@ def _work_over_rate(sentence: Sentence) -> Iterator[Finding]:
         ):
             continue
         amount, speed, took = (three[roles.index(role)] for role in (_WORK, _RATE, _TIME))
+        if sentence.words[max(0, amount.start - 1)] in _PART_OF_A_SUM:
+            continue
         dim = amount.dim if amount.dim in _RATES else amount.dims[-1]
         if speed.dim == _RATES[dim]:
             yield from _work_verdict(sentence, amount, speed, took)

@@ -22,6 +22,7 @@ _VERBS = frozenset((
     "make", "makes", "will",
 ))  # fmt: skip
 _PRONOUNS = frozenset(("we", "it", "they", "you", "i"))
+_PREPOSITIONS = frozenset(("of", "with", "in", "on", "for", "at", "among"))
 _LIST_REACH = 9
 
 
@@ -68,7 +69,9 @@ def _connects(words: tuple[str, ...], place: int) -> bool:
 
 
 def _begins(words: tuple[str, ...], place: int) -> bool:
-    """True when a part with a verb of its own begins here."""
+    """True when a part with a verb of its own begins here; "of which 32 are active" belongs to what is before it."""
+    if words[place : place + 1] and words[place] in _PREPOSITIONS:
+        return False
     if words[place : place + 1] and words[place] in _PRONOUNS:
         return True
     for word in words[place : place + _LIST_REACH]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from kbserver.claims.context import Context
 from kbserver.claims.instructions import names_of
@@ -28,6 +28,10 @@ _OTHER = re.compile(
     r"\b(?:latency|wait\w*|nops?|apart|after|between|stall\w*|measured|observed|total|loop|iteration|back|every|idle|"
     r"dependen\w*|ahead|hazard\w*|per|until|before)\b"
 )
+_OPENERS = frozenset((
+    ",", ";", ":", "(", "and", "so", "because", "since", "that", "while", "whereas", "but", "although", "here", "--",
+    "-",
+))  # fmt: skip
 REACH = 12
 
 
@@ -45,6 +49,8 @@ def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding
         inside = {n for q in costs for n in range(q.start, q.end)} | named
         between = [sentence.words[n] for n in range(own[1], quantity.start) if n not in inside]
         after = " ".join(sentence.words[quantity.end : quantity.end + 3])
+        if not _is_subject(sentence.words, own[0], named):
+            continue
         if not _VERBS.intersection(between) or not set(between) <= _GLUE or _OTHER.search(after):
             continue
         if stance(sentence, own[0], quantity.end) == ASSERTED:
@@ -52,6 +58,14 @@ def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding
             finding = _verdict(quantity, own[2], scope, world, own[0])
             if finding is not None:
                 yield finding
+
+
+def _is_subject(words: Sequence[str], start: int, named: set[int]) -> bool:
+    """True when the name is what takes the cycles, and not the loop with it, the wait behind it or two of them."""
+    place = start - 1
+    while place >= 0 and words[place] in ("the", "a", "an", "one", "each", "single", "dense", "every"):
+        place -= 1
+    return place < 0 or place in named or words[place] in _OPENERS
 
 
 def _verdict(quantity: Quantity, name: str, scope: Scope, world: World, start: int) -> Finding | None:

@@ -26,7 +26,8 @@ _HEADERS = (
     (re.compile(r"\bsgprs?\b(?! spill)"), SGPRS),
     (re.compile(r"\bspill"), SPILLS),
     (re.compile(r"\bvgprs?\b"), VGPRS),
-    (re.compile(r"\boccupancy\b|\bwaves?\b"), WAVES),
+    # "waves" alone counts those of a workgroup or a launch.
+    (re.compile(r"\boccupancy\b|\bwaves? (?:/|per) (?:simd|eu)\b"), WAVES),
     (re.compile(r"\bscratch\b"), SCRATCH),
     (re.compile(r"\blds\b(?!.*\b(?:instructions?|slots?|conflicts?|reads?|writes?|loads?|cycles?|accesses)\b)"), LDS),
     (re.compile(r"\btime\b|\bms\b"), TIME),

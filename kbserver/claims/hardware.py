@@ -28,6 +28,9 @@ _MOVES = frozenset(("reads", "writes", "moves", "streams", "delivers", "sustains
 _LINKS = frozenset(("xgmi", "pcie", "link", "links", "fabric", "network", "aggregate", "node", "gpus", "nodes"))
 _CACHES = frozenset(("cache", "caches", "l1", "l2", "lds", "infinity", "mall", "warm"))
 _WORKING = re.compile(r"\b(?:active|enabled|usable|available|expos\w*|total|visible|schedul\w*|launch\w*)\b")
+# What rocminfo printed: it counts other memories, and some versions misreport.
+_PRINTED = re.compile(r"\b(?:bdfid|asic revision|pool info|watchpts|alloc granule|device type :|kernarg)\b")
+_DIVIDED = re.compile(r"\b(?:cpx|dpx|qpx|nps\d|partition\w*)\b")
 _LEFT = frozenset(("left", "free", "unused", "spare", "remaining"))
 _BASE = {"TB/s": 1e12, "GB/s": 1e9, "TFLOPS": 1e12, "TOPS": 1e12, "MHz": 1e6}
 
@@ -44,6 +47,8 @@ class Judged:
 
 def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]:
     """Yield a finding for every number of the sentence that has a subject and a fact."""
+    if _PRINTED.search(sentence.low):
+        return
     named = scopes.names_in(sentence)
     matches = find_matches(sentence, named)
     for match in matches:
@@ -110,7 +115,9 @@ def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
         return False
     after = words[match.end : match.end + 2]
     part_of_it = match.subject.dim == "CU" and "of" in words[match.end : match.end + 4]
-    return any(name.end == verb for name in named) and not _LEFT.intersection(after) and not part_of_it
+    return any(name.end == verb for name in named) and not (
+        _LEFT.intersection(after) or part_of_it or _DIVIDED.search(sentence.low)
+    )
 
 
 def _above_peak(sentence: Sentence, match: Match, world: World, scopes: Scopes) -> Iterator[Finding]:
@@ -169,8 +176,7 @@ def judge_number(
     """
     if scope.foreign:
         return None
-    how = stance(sentence, quantity.start, quantity.end)
-    how = ASSERTED if limit and how == DENIED else how
+    how = stance(sentence, quantity.start, quantity.end, denial_counts=not limit)
     judged = judge(quantity, keys, scope, world)
     if how not in (ASSERTED, DENIED) or not (judged.fits or judged.differs):
         return None

@@ -57,6 +57,10 @@ _USED_AFTER = re.compile(
     r"(?:(?:was|were|is|being) (?:being )?(?:generated|emitted|issued|used)|"
     r"caused|causes|explains|slows|slowed|kills|killed|dominat\w+|in the (?:inner |hot )?loop)\b"
 )
+_WRITING = frozenset(
+    ("text", "doc", "docs", "document", "documents", "notes", "note", "readme", "table", "comment", "page")
+)
+"""Then a name may have been used in words, not in code."""
 _THERE = re.compile(r"(?:, )?which (?:gfx\w+|mi\d+\w?|cdna ?\d?) (?:still |also )?(?:supports|has|offers|provides)\b")
 
 
@@ -166,7 +170,7 @@ def _said_used(sentence: Sentence, start: int, end: int) -> bool:
     """True for "we replaced the slow NAME" or "NAME was generated, which caused ...": it was there, says the author."""
     before = " ".join(sentence.words[max(0, start - 9) : start])
     after = " ".join(sentence.words[end : end + 7])
-    return bool(_USED_BEFORE.search(before) or _USED_AFTER.match(after))
+    return not _WRITING.intersection(sentence.words) and bool(_USED_BEFORE.search(before) or _USED_AFTER.match(after))
 
 
 def _said_there(sentence: Sentence, end: int) -> bool:

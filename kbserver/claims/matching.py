@@ -263,7 +263,8 @@ def _of_cell(sentence: Sentence, quantity: Quantity, mentions: list[tuple[int, i
     for label in labels:
         for start, end, subject in _mentions(label):
             rest = " ".join(label)
-            if not _fits_cell(subject, quantity) or (subject.anti and subject.anti.search(rest)):
+            beside = f"{rest} | {' '.join(labels[0])}"
+            if not _fits_cell(subject, quantity) or (subject.anti and subject.anti.search(beside)):
                 continue
             if subject.cue and not subject.cue.search(f"{rest} {sentence.low}"):
                 continue

@@ -27,7 +27,11 @@ _CAUSE = frozenset(("because", "since", "due", "by"))
 _FIT = frozenset(("fit", "fits", "resident", "possible", "run", "remain"))
 """Right after the later figure: "with 212 VGPRs three waves fit"."""
 _WITH = frozenset(("with", "of", "using", "at", "each", "a", "that", "which", "need", "take", "use"))
-_OTHER_LIMITS = re.compile(r"\b(?:lds|shared|sgprs?|workgroups?|blocks?|launch|threads?|scratch|barrier|smem)\b")
+_OTHER_LIMITS = re.compile(r"\b(?:lds|shared|sgprs?|workgroups?|blocks?|\w*launch\w*|threads?|scratch|barrier|smem)\b")
+# What is named takes part of the registers only: the kernel takes more.
+_PART = re.compile(
+    r"\b(?:accumulat\w*|address\w*|fragments?|operands?|temporar\w*|pass|everything|alone|just for|each)\b"
+)
 _SIMD = re.compile(r"\b(?:simd|occupancy|eu)\b")
 _SOFT = re.compile(r"\b(?:remark|compiler reports?|reported|unless|without rounding|unrounded|naive\w*)\b")
 
@@ -123,7 +127,10 @@ def _register_verdict(
     elif (said > most and per_simd) or (said > most and gives and said <= 8):
         verdict, told, right = CONTRADICTED, f"{what} do not allow {_count(said)} per SIMD", f"{_count(most)} per SIMD"
     elif (
-        said < most and gives and per_simd and not _OTHER_LIMITS.search(sentence.low) and not _SOFT.search(sentence.low)
+        said < most
+        and gives
+        and per_simd
+        and not any(cue.search(sentence.low) for cue in (_OTHER_LIMITS, _SOFT, _PART))
     ):
         verdict, told, right = (
             CONTRADICTED,

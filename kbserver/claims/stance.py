@@ -42,13 +42,15 @@ _HEADINGS = re.compile(
 )
 
 
-def stance(sentence: Sentence, start: int, end: int) -> str:
-    """Return how the sentence stands to what it says at tokens [start, end)."""
+def stance(sentence: Sentence, start: int, end: int, denial_counts: bool = True) -> str:
+    """Return how the sentence stands to what it says at tokens [start, end). `denial_counts`: false where the denial
+    is part of what is said ("cannot use more than 64 KB").
+    """
     words = sentence.words
     near = words[max(0, start - _NEAR) : start]
     if sentence.block.quoted or reported_block(sentence) or _in_quotes(words, start):
         return REPORTED
-    if any(word in _DENIALS for word in near):
+    if denial_counts and any(word in _DENIALS for word in near):
         return DENIED
     if (words and words[-1] == "?") or _REPORTING.search(sentence.low):
         return REPORTED

@@ -14,7 +14,8 @@ _USE = (
     r"stag(?:e|es|ed|ing)|drop\w*|reserv\w*|consum\w*|occup(?:y|ies|ied)|static\w*|dynamic\w*|declar\w*|rounded?|"
     r"first|last|half|quarter|read|reads|written|writes?|loads?|moves?|moved|stride\w*|offsets?|address\w*|plus|"
     r"allows?|permits?|fits?|gives?|left|free|remain\w*|leaves?|spare|array\w*|per block|a block|each block|"
-    r"beyond|opt-in|carve\w*|window)\b"
+    r"beyond|opt-in|carve\w*|window|reduc\w*|shr[iu]nk\w*|lower\w*|rais\w*|keep\w*|kept|increas\w*|"
+    r"(?:kb|kib|bytes) (?:in|into|from) (?:the )?(?:lds|shared|local)|(?:two|three|four|\d+) (?:workgroups|blocks))\b"
 )
 _ACHIEVED = (
     r"\b(?:achiev\w*|reach\w*|measured|sustain\w*|got|gets|getting|attain\w*|observed|effective\w*|delivers?|hits?|runs?|"
@@ -132,7 +133,8 @@ SUBJECTS: tuple[Subject, ...] = (
             r"\b(?:cpx|dpx|qpx|partition\w*|physical\w*|busy|idle|given|leaves?|left|reserv\w*|mask\w*|"
             r"over|across|disabled|yield|harvest\w*|grid\w*|share[sd]?|pairs?|first|next|bound|half|used?|using|"
             r"occup\w*|of the|of which|of them|whose|remaining|out of|all|spread|die has|physically|persistent|"
-            r"workgroups?|tiles?|in silicon|on die|fused|full)\b"
+            r"workgroups?|tiles?|in silicon|on die|fused|full|"
+            r"(?:\d+|two|four) (?:are |of (?:them|these) )?(?:are )?(?:active|enabled|disabled|usable)(?! c))\b"
         ),
         low=8,
         high=2048,
@@ -160,7 +162,8 @@ SUBJECTS: tuple[Subject, ...] = (
         True,
         cue=_re(_MOST),
         anti=_re(
-            r"\b(?:vgprs?|agprs?|registers?|sgprs?|lds|kernel|with|remark|needs?|because|limiter|gives?|at \d+)\b"
+            r"\b(?:vgprs?|agprs?|registers?|sgprs?|lds|kernel|with|remark|needs?|because|limiter|gives?|at \d+|"
+            r"occupancy|limited to|in this case)\b"
         ),
         low=2,
         high=64,
@@ -279,7 +282,7 @@ SUBJECTS: tuple[Subject, ...] = (
         "B",
         {"": ("caches.l1_vector_line_bytes", "caches.l2_line_bytes")},
         ("cache line", "cacheline", "cache line size", "cacheline size", "cache lines"),
-        anti=_re(r"\b(?:request\w*|fetch\w*|sector\w*|half|prefetch\w*|instruction|scalar)\b"),
+        anti=_re(r"\b(?:request\w*|fetch\w*|sector\w*|half|prefetch\w*|instruction|scalar|llc|mall|l3|infinity)\b"),
         low=16,
         high=1024,
         bare=True,
@@ -450,7 +453,7 @@ MAY_TAKE = re.compile(r"\b(?:can|may|could) (?:\w+ )?(?:use|take|allocate|have|h
 AT_MOST = re.compile(r"\b(?:up to|at most|all|only|maximum|max|no more than)\b")
 """With which "can use 48 KB" says that no more is possible; without, it only says that so much is."""
 MAY_NOT_TAKE = re.compile(
-    r"\b(?:cannot|can not|can ' t|may not|must not) (?:\w+ ){0,2}(?:use|take|allocate|have|hold|get|exceed|go over|"
-    r"declare|reserve)(?: more than| over| above| beyond)?$"
+    r"\b(?:cannot|can not|can ' t) (?:\w+ ){0,2}"
+    r"(?:exceed|go over|go beyond|(?:use|take|allocate|have|hold|get|declare|reserve) (?:more than|over|above|beyond))$"
 )
 """The same as a limit: "cannot allocate more than 48 KB" says that 48 KB is the most."""
