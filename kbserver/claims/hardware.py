@@ -53,6 +53,8 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
     matches = find_matches(sentence, named)
     for match in matches:
         keys = match.subject.per.get(match.part)
+        if _changes(sentence, match.quantity):
+            continue
         limit = limit_of(sentence.words, match.quantity)
         if match.subject.name == "LDS size" and (limit is not match.quantity or _may_take(sentence, match)):
             keys = match.subject.per["workgroup"]
@@ -71,6 +73,15 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
             yield _built(sentence, match, scope, world) or finding
     if not any(match.subject.dim == "B/s" for match in matches):
         yield from _reads(sentence, named, world, scopes)
+
+
+def _changes(sentence: Sentence, quantity: Quantity) -> bool:
+    """True for either number of "64 KB -> 160 KB": it tells two things apart, which the sentence need not name."""
+    starts = {other.start for other in sentence.quantities}
+    ends = {other.end for other in sentence.quantities}
+    words = sentence.words
+    after = words[quantity.end : quantity.end + 1] == ["->"] and quantity.end + 1 in starts
+    return after or (words[quantity.start - 1 : quantity.start] == ["->"] and quantity.start - 1 in ends)
 
 
 def _built(sentence: Sentence, match: Match, scope: Scope, world: World) -> Finding | None:
@@ -145,7 +156,7 @@ def _around(sentence: Sentence, match: Match) -> str:
     """
     words = sentence.words
     if sentence.cells:
-        return " ".join(words[match.start : match.end])
+        return " ".join(words[match.start : match.end + 3])
     low, high = match.start, match.end
     while low > 0 and words[low - 1] not in (";", "."):
         low -= 1

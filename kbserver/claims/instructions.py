@@ -86,13 +86,14 @@ def names_of(sentence: Sentence, world: World) -> Iterator[tuple[int, int, str]]
         name, end = token.low, place + 1
         # v_pk_* names a family, v_cmp(x) is code of another kind.
         after = words[end : end + 1]
-        if token.low in ("v", "s", "ds") and token.kind == "word":
+        if token.low in ("v", "s", "ds") and token.kind == "word" and words[place - 1 : place] != ["'"]:
             name, end = _joined(words, place)
         elif not _NAME.fullmatch(token.text) or after in (["*"], ["{"], ["["], ["("], ["<"]):
             continue
         if name in seen or not name or (place and words[place - 1] in ("_", "/", ".", "$", "@")):
             continue
-        if _TYPED.search(name) or _called_instruction(words, place, end) or world.elsewhere(name):
+        other = not sentence.cells and bool(world.elsewhere(name))
+        if _TYPED.search(name) or _called_instruction(words, place, end) or other:
             seen.add(name)
             yield place, end, name
 
@@ -137,8 +138,8 @@ def _verdict(
         return
     if not here:
         used = there or _said_used(sentence, start, end)
-        if absent or _absence_is_the_topic(sentence):
-            return
+        if absent or _absence_is_the_topic(sentence) or (not scope.pairs and world.elsewhere(name)):
+            return  # with no target named, a name of another maker's or generation's target may be right
         if not used and (_OTHER.search(sentence.low) or _ONLY.search(near)):
             return
         if not _beside(sentence, end, scopes) and any(

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 
 from kbserver.isa.forms import base_name
-from kbserver.isa.lookup import look_up
+from kbserver.isa.lookup import has_builtin, look_up
 from kbserver.isa.table import InstructionTable
 
 MAX_INSTEAD = 3
@@ -32,9 +32,11 @@ class IsaWorld:
         return False
 
     def _is_family(self, name: str) -> bool:
-        """True for a beginning of names that our targets have, such as ds_read or v_mfma_f32_4x4x4."""
+        """True for what names more than an instruction: a beginning of names, such as ds_read, or a builtin."""
         if name in self.table or self.table.alias(name):
             return False
+        if has_builtin(name):
+            return True  # ds_read_tr16_b64 is the builtin's name, without what all builtins begin with
         beginning = re.compile(re.escape(name) + r"[_0-9]")
         return any(beginning.match(one) for one in self._stems.get(_stem(name), ()))
 

@@ -31,6 +31,11 @@ GLUE = frozenset((
     "this", "that", "these", "part", "parts", "here", "there", "any", "one", "merely", "got", "physically", "card",
 ))  # fmt: skip
 _LISTED = frozenset(("hbm", "hbm3", "hbm3e", "memory", "lds", "l2", "cache", "bandwidth", "infinity"))
+_AFTER_BARE = (
+    [],
+    *([sign] for sign in (".", ",", ";", ")", ":", "--", "on", "in", "for", "and", "but", "so", "|", "here")),
+)
+"""What may follow a number without a unit: a noun would say that it counts something else."""
 _PROPERTY = frozenset((
     "is", "are", "has", "have", "=", ":", "size", "capacity", "limit", "maximum", "max", "total", "provides", "offers",
     "contains", "holds", "equals", "peak", "supports", "stays", "remains",
@@ -100,6 +105,7 @@ def _of_number(
         if start > quantity.end + REACH:
             break
         bare = subject.bare and quantity.dim == "" and end - start > 1 and end <= quantity.start
+        bare = bare and sentence.words[quantity.end : quantity.end + 1] in _AFTER_BARE
         if not _fits(subject, limit_of(sentence.words, quantity), bare):
             continue
         gap = _gap(sentence.words, start, end, quantity, inside)
@@ -263,6 +269,8 @@ def _of_cell(sentence: Sentence, quantity: Quantity, mentions: list[tuple[int, i
     for label in labels:
         for start, end, subject in _mentions(label):
             rest = " ".join(label)
+            if quantity.dim == "" and subject.bare and end - start == 1 and "size" not in label:
+                continue  # "Wavefronts | 32" counts them
             beside = f"{rest} | {' '.join(labels[0])}"
             if not _fits_cell(subject, quantity) or (subject.anti and subject.anti.search(beside)):
                 continue

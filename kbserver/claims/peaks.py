@@ -35,7 +35,7 @@ _WORK = re.compile(
     r"shows?|ours|naive|utili[sz]\w*|library|hipblaslt|efficien\w*|% of|percent|assembl\w*|triton|attention|matmul)\b"
 )
 _A_PART = re.compile(
-    r"\b(?:per|each|one|a) (?:gcd|xcd|cu|compute unit|die|simd|watt|core|chiplet)\b|/ (?:cu|gcd|xcd|clk|w)\b"
+    r"\b(?:per|each|one|a|single) (?:gcd|xcd|cu|compute unit|die|simd|watt|core|chiplet)\b|/ (?:cu|gcd|xcd|clk|w)\b"
 )
 REACH = 9
 _KIND_WORDS = frozenset(("point", *_TYPES, *_VECTOR, *_MATRIX, *_DENSE))

@@ -78,7 +78,7 @@ class Scopes:
             low, high = _clause(sentence, start, end, found)
             # "unlike MI300X" names the other one, unless the statement is about it: "vs MI300X's 8 XCDs".
             about = sentence.words[low - 1 : low] in (["vs"], ["versus"])
-            found = [n for n in found if (about and n.start == low) or not _only_compared(sentence, n)]
+            found = [n for n in found if (about and n.start == low) or not _only_compared(sentence, n, start)]
             clause = _within(found, low, high) or _introduced(sentence, found, low)
             scope = _scope(clause, "its clause names it", True) if clause else None
             scope = scope or (_scope(found, "its sentence names it", True) if found else None)
@@ -121,10 +121,12 @@ class Scopes:
         return self.given or self.front or self.document or NOWHERE
 
 
-def _only_compared(sentence: Sentence, name: Name) -> bool:
-    """True for the other one of a comparison: "unlike MI300X", "compared with gfx942", "the difference from CDNA 3"."""
+def _only_compared(sentence: Sentence, name: Name, start: int) -> bool:
+    """True for the other one of a comparison, as the statement at `start` sees it: "unlike MI300X", "2x gfx942"."""
     before = sentence.words[max(0, name.start - 3) : name.start]
-    if before[-1:] and before[-1] in ("unlike", "than", "vs", "versus"):
+    if name.start < start and sentence.words[name.end : name.end + 1] == ["'"]:
+        return False  # "unlike NVIDIA's warp size of 32": the number is the other one's
+    if before[-1:] and before[-1] in ("unlike", "than", "vs", "versus", "x", "×", "times"):
         return True
     two = " ".join(before[-2:])
     return two in (

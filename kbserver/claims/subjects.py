@@ -186,7 +186,8 @@ SUBJECTS: tuple[Subject, ...] = (
         ("wavefront size", "wave size", "warp size", "warpsize", "wavefront", "wavefronts", "a wave", "a warp"),
         anti=_re(
             r"\b(?:active|idle|half|width|masks?|of the|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|hard|dpp|"
-            r"row|rows|quad|first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b"
+            r"\( warp|nvidia|cuda|row|rows|quad|"
+            r"first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b"
         ),
         low=8,
         high=256,
@@ -323,7 +324,10 @@ SUBJECTS: tuple[Subject, ...] = (
             "device": ("memory.vram_bytes", "memory.vram_pool_bytes"),
         },
         ("hbm", "hbm3", "hbm3e", "hbm2e", "vram", "gpu memory", "hbm capacity", "hbm memory", "memory capacity"),
-        anti=_re(_USE + r"|\b(?:traffic|stack\w*|partition\w*|nps\d|cpx|fetch\w*|model|weights|cache|per second)\b"),
+        anti=_re(
+            _USE + r"|\b(?:traffic|stack\w*|partition\w*|nps\d|cpx|fetch\w*|demand\w*|fine - tun\w*|train\w*|"
+            r"parameters?|model|weights|cache|per second)\b"
+        ),
         low=8 * _GIB,
         high=1e13,
         vague=True,

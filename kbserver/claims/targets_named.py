@@ -40,6 +40,8 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
 
 def _pair(sentence: Sentence, one: Name, two: Name, world: World) -> Iterator[Finding]:
     between = sentence.words[one.end : two.start]
+    if _ends_a_list(sentence, one):
+        return
     products, target = ((one, two) if one.product else (two, one)) if one.product or two.product else (one, two)
     if not between or len(between) > 5 or not all(word in _IS for word in between) or set(between) <= _LOOSE - {"with"}:
         return
@@ -62,6 +64,12 @@ def _pair(sentence: Sentence, one: Name, two: Name, world: World) -> Iterator[Fi
     yield _found(right, products, target, world, one.start)
 
 
+def _ends_a_list(sentence: Sentence, name: Name) -> bool:
+    """True for the last of "CDNA3/CDNA4 (MI300X, MI350X)": which belongs to which is not said in order."""
+    before = sentence.words[max(0, name.start - 2) : name.start]
+    return len(before) == 2 and before[1] in ("/", "&", "and", ",") and bool(re.match(r"cdna|gfx|mi\d", before[0]))
+
+
 def _kinds(one: Name, two: Name) -> bool:
     """True for a generation and a gfx target, or a series and either: two spellings of one thing."""
     return one.text.lower()[:3] != two.text.lower()[:3]
@@ -75,6 +83,8 @@ def _unknown_series(sentence: Sentence, one: Name, two: Name, world: World) -> I
     if not series or not generation or not {"is", "=", "("}.intersection(sentence.words[one.end : two.start]):
         return
     products = [name for name, product in world.targets.products.items() if product.arch == ours.arch]
+    if any(name.lower().startswith(other.text.lower()) for name in products):
+        return  # "MI355 (gfx950)": short for one of them
     yield Finding(
         KIND, CONTRADICTED, f"{other.text} is no product of {ours.arch}",
         (Evidence(ref=PRODUCTS_FILE, text=f"products of {ours.arch}: {', '.join(products)}"),),

@@ -124,6 +124,12 @@ def builtin(name: str) -> BuiltinRow | None:
     return _builtins(current_roots().content / FOLDER / "builtins.jsonl").get(name)
 
 
+def has_builtin(stem: str) -> bool:
+    """Return whether a builtin is called `stem`, without what all of them begin with, types appended or not."""
+    names = _builtins(current_roots().content / FOLDER / "builtins.jsonl")
+    return any(name.startswith(f"__builtin_amdgcn_{stem}") for name in names)
+
+
 def near_builtins(name: str) -> tuple[str, ...]:
     """Return builtins whose names read like `name`."""
     names = list(_builtins(current_roots().content / FOLDER / "builtins.jsonl"))
