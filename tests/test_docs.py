@@ -100,3 +100,10 @@ def test_the_figures_of_the_timing_page_are_those_of_the_recorded_report() -> No
     cheats = report["cheats"]
     assert f"{cheats['rejected']} of {cheats['cheats']} rejected" in page
     assert f"{cheats['passed']} of {cheats['honest']} honest kernels passed" in page
+    repeat = report["repeat"]
+    same, twins = repeat["same"], repeat["twins"]
+    told = sum(part["comparisons"] for part in same)
+    assert {name for part in same for name in part["verdicts"]} == {"SAME"}
+    assert f"SAME in {told} of {told} comparisons" in page
+    assert [part["verdicts"] for part in twins] == [{"FASTER": 20}]
+    assert "told apart in 20 of 20 comparisons" in page

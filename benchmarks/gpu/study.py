@@ -7,7 +7,8 @@ cheats   every cheat of tests/cheats must be rejected by verify or time, every h
 repeat   the same kernel against itself must be SAME in 95 of 100 comparisons; a twin that is made about 2 % slower
          must be told apart, each time.
 
-Parts write into one report: run them one after the other. Figures are those of the device that the report names.
+Parts write into one report as they go, so that a part which is cut short leaves what it found: run them one after the
+other. `--budget` is the time of one measurement in seconds. Figures are those of the device that the report names.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,8 @@ from kbserver.runs.timing.verdict import combine, judge  # noqa: E402
 from kbserver.toolchain.sources import from_text  # noqa: E402
 from tests.cheats.cheat_table import Fixture, fixtures  # noqa: E402
 
+Say = Callable[[str], None]
+Keep = Callable[[dict[str, Any]], None]
 PORTABLE = ("step1_naive", "step2_nhwc", "step3_plain", "step5_plain")
 AMD = (*PORTABLE, "step3_nchw_lds", "step4_mfma", "step5_sgb")
 STUDY_SIZES = {"C": 96, "D": 21, "H": 45, "W": 80}
@@ -52,27 +56,28 @@ TWIN_STEPS = (4, 8, 16, 32, 64, 128)
 TWIN_TARGET = 1.02
 
 
-def kernels(device: str, say: Any) -> dict[str, Any]:
+def kernels(device: str, budget: float, say: Say, keep: Keep) -> dict[str, Any]:
     """Verify and time every kernel at the published shape."""
     found: dict[str, Any] = {}
     for name in AMD if device == "hip" else PORTABLE:
         report = verify_kernel(name=name, device=device, shape="paper")
         say(f"{name}: {report.verdict}, {report.elements:,} elements, {report.mismatches} wrong")
-        timed = time_kernel(name=name, device=device, against="torch", budget=20.0)
+        timed = time_kernel(name=name, device=device, against="torch", budget=budget)
         say(f"{name}: {timed.cold.median_ms if timed.cold else None} ms cold, {timed.verdict}: {timed.reason}")
         found[name] = {
             "verify": report.model_dump(mode="json", include={"verdict", "shapes", "elements", "mismatches", "max_ulp",
                                                                "second_reference", "compiler", "device"}),
             "time": timed.model_dump(mode="json", exclude={"method", "notes"}),
         }  # fmt: skip
-    pair = time_kernel(name="step5_plain", device=device, against="step3_plain", budget=20.0)
+        keep(found)
+    pair = time_kernel(name="step5_plain", device=device, against="step3_plain", budget=budget)
     say(f"step5_plain against step3_plain: {pair.verdict}: {pair.reason}")
     found["step5_plain against step3_plain"] = {"time": pair.model_dump(mode="json", exclude={"method", "notes"})}
     found["method"] = pair.method
     return found
 
 
-def cheats(device: str, say: Any) -> dict[str, Any]:
+def cheats(device: str, budget: float, say: Say, keep: Keep) -> dict[str, Any]:
     """Send every cheat and every honest control through verify, and through time when verify lets it pass."""
     outcomes: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -104,11 +109,10 @@ def _attempt(one: Fixture, folder: Path, device: str) -> dict[str, Any]:
     return {"rejected_by": "time" if rejected else None, "checks": sorted({f.check for f in timed.findings})}
 
 
-def repeat(device: str, say: Any) -> dict[str, Any]:
+def repeat(device: str, budget: float, say: Say, keep: Keep) -> dict[str, Any]:
     """Compare a kernel with itself, and with a twin of known slowness, many times on one process."""
     subject = _study_subject(device)
-    same = _comparisons(subject, subject, device, COMPARISONS, say)
-    say(json.dumps(same))  # what follows may run out of time
+    same = _comparisons(subject, subject, device, COMPARISONS, say, lambda found: keep({"same": found}))
     steps = {step: _comparisons(subject, _twin(subject, step), device, 1, say)["ratios"][0] for step in TWIN_STEPS}
     chosen = min(steps, key=lambda step: abs(1 / steps[step] - TWIN_TARGET))
     twin = _comparisons(subject, _twin(subject, chosen), device, TWIN_COMPARISONS, say)
@@ -142,7 +146,9 @@ def _twin(subject: Subject, steps: int) -> Subject:
     return Subject(subject.task, subject.variant, from_text(text.replace(line, extra + line)), subject.arch)
 
 
-def _comparisons(subject: Subject, against: Subject, device: str, count: int, say: Any) -> dict[str, Any]:
+def _comparisons(
+    subject: Subject, against: Subject, device: str, count: int, say: Say, keep: Keep = lambda found: None
+) -> dict[str, Any]:
     """Compare two kernels `count` times: each comparison is what `kb time --against` measures after its gate."""
     gpu, _ = find_gpu(device)
     method, dice, reference = Method(), random.Random(2026), find_reference(subject.task)
@@ -177,6 +183,8 @@ def _comparisons(subject: Subject, against: Subject, device: str, count: int, sa
             widths.append(round(cold.relative_half_width, 6))
             pairs.append(cold.n)
             if number % 10 == 9:
+                keep({"comparisons": number + 1, "verdicts": dict(verdicts), "ratios": ratios,
+                      "relative_half_widths": widths, "pairs": pairs})  # fmt: skip
                 say(f"{number + 1} comparisons: {dict(verdicts)}, last ratios {ratios[-10:]}")
         wrong = [lane.name for lane in lanes if lane.findings.errors]
         interval = harness.measured.interval("cold", "kernel", method.confidence)
@@ -190,6 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--device", choices=("hip", "cuda"), required=True)
     parser.add_argument("--part", choices=("kernels", "cheats", "repeat"), action="append", required=True)
+    parser.add_argument("--budget", type=float, default=20.0)
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     started = time.monotonic()
@@ -208,8 +217,12 @@ def main() -> None:
     report["host"] = {"machine": platform.machine(), "python": platform.python_version()}
     report["method_id"] = Method().method_id
     for part in options.part:
-        report[part] = {"kernels": kernels, "cheats": cheats, "repeat": repeat}[part](options.device, say)
-        options.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+
+        def keep(found: dict[str, Any], part: str = part) -> None:
+            report[part] = found
+            options.out.write_text(json.dumps(report, indent=1) + "\n", "utf-8")
+
+        keep({"kernels": kernels, "cheats": cheats, "repeat": repeat}[part](options.device, options.budget, say, keep))
     say("done")
 
 
