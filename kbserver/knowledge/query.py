@@ -13,7 +13,7 @@ from kbserver.knowledge.tokens import Named, Tokenizer
 MAX_QUERY = 4000
 MAX_TERMS = 64
 PART_WEIGHT = 0.75
-CONCEPT_WEIGHT = 0.75
+CONCEPT_WEIGHT = 1.0
 FUZZY_WEIGHT = 0.7
 MIN_FUZZY = 4
 MAX_CANDIDATES = 400

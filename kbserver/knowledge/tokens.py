@@ -42,12 +42,33 @@ _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+\w*|[A-Z]")
 _SHAPE = re.compile(r"(\d+x\d+)(?:x\d+)+(\w*)")
 _NUMBERED = re.compile(r"([a-z]{4,}?)x?\d+\w*")
 _VOWELS = frozenset("aeiouy")
+_FORMS = """
+broke:break broken:break built:build chose:choose chosen:choose hidden:hide held:hold kept:keep lost:lose ran:run
+sent:send spent:spend taken:take took:take written:write wrote:write
+bigger:big costly:cost faster:fast fastest:fast higher:high larger:large largest:large longer:long slower:slow
+slowest:slow smaller:small wider:wide
+"""
+_BASE = dict(pair.split(":") for pair in _FORMS.split())
+_NOUNS = (
+    ("ization", "iz"), ("ation", "at"), ("ition", "it"), ("ersion", "ert"), ("ction", "ct"), ("ssion", "ss"),
+    ("ement", "e"), ("ment", ""), ("ly", ""),
+)  # fmt: skip
+"""Endings of what verbs and adjectives become: a question says "converting" where the answer says "conversion"."""
 
 
 def stem(word: str) -> str:
-    """Return an English word without plural, -ing, -ed and a last e: caches, cached and caching are one."""
+    """Return the base of an English word: caches, cached and caching are one, as are convert and conversion."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
+    word = _verb(_BASE.get(word, word))
+    for ending, base in _NOUNS:
+        if word.endswith(ending) and len(word) - len(ending) > 2:
+            return word.removesuffix(ending) + base
+    return word
+
+
+def _verb(word: str) -> str:
+    """Return a word without plural, -ing, -ed and a last e."""
     word = _singular(word)
     for ending in ("ing", "ed"):
         rest = word.removesuffix(ending)
@@ -162,7 +183,8 @@ class Tokenizer:
         for position, (word, tokens) in enumerate(words):
             if _plain(word) in STOP_WORDS:
                 continue
-            phrase = self._phrase(words, position)
+            # A name inside a longer one is not meant: an 8-bit float is no fp32.
+            phrase = self._phrase(words, position) if position >= end else None
             if phrase:
                 concept, end = phrase[1], position + len(phrase[0])
             kept = tuple(token for token in tokens if token not in STOP_WORDS)
