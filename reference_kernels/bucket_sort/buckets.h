@@ -8,8 +8,8 @@
 namespace buckets {
 
 constexpr int32_t THREADS = 256, LANES = 64, WAVES = THREADS / LANES;
-constexpr int32_t ITEMS = 4;                // keys of a thread: enough loads in flight, and ranks still fit in registers
-constexpr int32_t TILE = THREADS * ITEMS;   // keys of a workgroup; task files have it as 1024
+constexpr int32_t ITEMS = 4;               // keys of a thread: loads in flight, and ranks that fit in registers
+constexpr int32_t TILE = THREADS * ITEMS;  // keys of a workgroup; task files have it as 1024
 constexpr int32_t COUNT = KB_BUCKETS;
 static_assert(COUNT >= 1 && COUNT <= THREADS, "one thread a bucket in the prefix sums");
 
@@ -18,8 +18,8 @@ constexpr int32_t NOT_EQUAL = 33;  // LLVM's number of the predicate (CmpInst::I
 constexpr int32_t bits_of(int32_t highest) { return highest == 0 ? 0 : 1 + bits_of(highest / 2); }
 constexpr int32_t BITS = bits_of(COUNT - 1);  // of a key
 
-// Returns the place of key `item` of this thread within the tile: a wavefront owns 256 neighbouring keys and takes 64 of
-// them at a time, so that items, then lanes, are the order of the input. A stable rank needs that.
+// Returns the place of key `item` of this thread within the tile: a wavefront owns 256 neighbouring keys and takes 64
+// of them at a time, so that items, then lanes, are the order of the input. A stable rank needs that.
 __device__ inline int32_t place_in_tile(int32_t item) {
     const int32_t thread = threadIdx.x;
     return thread / LANES * (LANES * ITEMS) + item * LANES + thread % LANES;
@@ -41,8 +41,8 @@ __device__ inline uint32_t inclusive_in_wave(uint32_t value) {
     return plus_moved<0x143, 0xc>(value);  // row_bcast:31: the lower half into the upper
 }
 
-// Returns the sum over the threads before this one; *all is that of the workgroup. `totals` holds WAVES words of LDS that
-// nobody else uses until the next barrier.
+// Returns the sum over the threads before this one; *all is that of the workgroup. `totals` holds WAVES words of LDS
+// that nobody else uses until the next barrier.
 __device__ inline uint32_t exclusive_in_workgroup(uint32_t value, uint32_t* totals, uint32_t* all) {
     const uint32_t inclusive = inclusive_in_wave(value);
     const int32_t wave = threadIdx.x / LANES;
@@ -57,9 +57,9 @@ __device__ inline uint32_t exclusive_in_workgroup(uint32_t value, uint32_t* tota
     return before + inclusive - value;
 }
 
-// Sets same[i] to the mask of lanes whose key `i` is this lane's: one ballot a bit, in which a lane keeps the side that it
-// is on. In halves of 32 bits, because no vector instruction does logic on 64. All items together, bit by bit: a ballot
-// is read some cycles after it was written, and the other items' instructions fill the gap.
+// Sets same[i] to the mask of lanes whose key `i` is this lane's: one ballot a bit, in which a lane keeps the side that
+// it is on. In halves of 32 bits, because no vector instruction does logic on 64. All items together, bit by bit: a
+// ballot is read some cycles after it was written, and the other items' instructions fill the gap.
 __device__ inline void lanes_with(const uint32_t (&key)[ITEMS], const bool (&there)[ITEMS], uint64_t (&same)[ITEMS]) {
     uint32_t low[ITEMS], high[ITEMS];
     for (int32_t i = 0; i < ITEMS; ++i) {

@@ -1,4 +1,4 @@
-// Unstable bucketing, as for the dispatch of tokens to experts: LDS atomics a key, global atomics a bucket and workgroup.
+// Unstable bucketing, as tokens go to experts: an LDS atomic a key, a global atomic a bucket and workgroup.
 //
 //   dispatch_clear    the counters, since workspace holds anything
 //   dispatch_count    a histogram of each tile in LDS, added to the global one bucket by bucket

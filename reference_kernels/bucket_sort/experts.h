@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// One workgroup a bucket. Each token is written once, whatever the order inside its bucket: by that a result of unstable
-// passes can be compared exactly, and a token that is lost, doubled or in a wrong bucket is seen.
+// One workgroup a bucket. Each token is written once, whatever the order inside its bucket: by that a result of
+// unstable passes can be compared exactly, and a token that is lost, doubled or in a wrong bucket is seen.
 extern "C" __global__ __launch_bounds__(256) void apply_experts(const int32_t* __restrict__ x,
                                                                 const int32_t* __restrict__ scale,
                                                                 const uint32_t* __restrict__ offsets,

@@ -70,8 +70,8 @@ extern "C" __global__ __launch_bounds__(256) void bucket_scatter(const uint32_t*
     for (int32_t item = 0; item < ITEMS; ++item) {
         const uint32_t below = lanes_below(same[item]);
         rank[item] = seen[wave][key[item]] + below;
-        // The LDS serves a wavefront's instructions in order: all lanes have read before the first of each key adds. The
-        // fence keeps the compiler from changing that; it costs no instruction. One lane an address: no conflicts.
+        // The LDS serves a wavefront's instructions in order: all lanes have read before the first of each key adds.
+        // The fence keeps the compiler from changing that; it costs no instruction. One lane an address: no two meet.
         __builtin_amdgcn_fence(__ATOMIC_ACQ_REL, "wavefront");
         __builtin_amdgcn_wave_barrier();
         if (there[item] && below == 0) atomicAdd(&seen[wave][key[item]], uint32_t(__builtin_popcountll(same[item])));

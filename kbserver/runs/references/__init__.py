@@ -33,6 +33,7 @@ SIMPLE = (
     "gemm_bf16",
     "bucket_sort",
     "bucket_dispatch",
+    "stiff_ode",
     "paged_attention",
     "fused_mlp",
 )
