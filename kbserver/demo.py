@@ -40,7 +40,7 @@ def run_demo() -> int:
 async def _session(workspace: Path) -> int:
     server = StdioServerParameters(
         command=sys.executable,
-        args=["-m", "kbserver", "--root", str(current_roots().content), "--workspace", str(workspace), "serve"],
+        args=["-P", "-m", "kbserver", "--root", str(current_roots().content), "--workspace", str(workspace), "serve"],
         env=dict(os.environ),
     )
     async with Client(server) as client:

@@ -109,7 +109,7 @@ def _compile(folder: Path, main: str, arch: str, words: tuple[str, ...]) -> tupl
     present = [path for path in readable if path.exists()]
     with sandbox.confinement(read=present, write=(folder, Path("/dev/null"))) as enter:
         done = run_limited(
-            [sys.executable, "-m", CHILD, main, cache.ASSEMBLY, *options],
+            [sys.executable, "-P", "-m", CHILD, main, cache.ASSEMBLY, *options],
             limits=_LIMITS,
             cwd=folder,
             env=clean_environment(folder) | python,

@@ -90,7 +90,7 @@ def plan(program: str, subject: Subject, folder: str, python: str) -> list[tuple
         (
             counters,
             [program, *what, "--output-format", "csv", "-d", f"{folder}/{OUT}", "-o", f"run{number}", "--", python,
-             "-m", DRIVER, folder],
+             "-P", "-m", DRIVER, folder],
         )
         for number, (counters, what) in enumerate(runs)
     ]  # fmt: skip

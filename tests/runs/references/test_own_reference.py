@@ -145,6 +145,27 @@ def test_a_reference_reads_no_files_of_ours(tmp_path: Path) -> None:
         assert error.value.where == "reference.py:2"
 
 
+def test_nothing_is_read_or_imported_from_the_folder_that_the_user_is_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What an untrusted download could hold: a module that Python would import before the process is confined.
+    (tmp_path / "numpy.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w').write('x')\n")
+    (tmp_path / "secret").write_text("abc")
+    monkeypatch.chdir(tmp_path)
+    with closing(opened(tmp_path, GOOD)) as reference:
+        task = load_task(tmp_path / "task.yaml")
+        sizes = task.dimensions("tiny")
+        reference.inputs(task.problem, sizes, 7, "drawn")
+    assert not (tmp_path / "owned").exists()
+    if landlock_abi() < 1:
+        return
+    source = f"def exact(inputs, sizes):\n    return open({str(tmp_path / 'secret')!r}).read()\n"
+    with closing(opened(tmp_path, source)) as reference:
+        inputs = reference.inputs(task.problem, sizes, 7, "drawn")
+        with pytest.raises(ContentError, match="PermissionError"):
+            reference.results(task.problem, sizes, inputs)
+
+
 def test_a_slow_reference_is_stopped(tmp_path: Path) -> None:
     with closing(opened(tmp_path, "def exact(inputs, sizes):\n    while True: pass\n", call_s=0.5)) as reference:
         task = load_task(tmp_path / "task.yaml")

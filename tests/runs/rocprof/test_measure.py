@@ -136,7 +136,7 @@ def test_without_a_gpu_the_command_lines_and_the_reason_are_the_answer(fakehip: 
     text = render_plain(render(report))
     assert f"then: kb profile {NAME} --shape tiny --from {runs.output}" in text
     script = Path(runs.script).read_text()
-    assert "-- python3 -m kbserver.devices.launch_once ." in script and "/tmp" not in script
+    assert "-- python3 -P -m kbserver.devices.launch_once ." in script and "/tmp" not in script
 
 
 def test_a_captured_launch_runs_again_from_its_folder(fakehip: FakeHip, tmp_path: Path) -> None:
