@@ -69,7 +69,13 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
         finding = judge_number(
             sentence, limit, match.subject.name, keys, scope, world, match.start, limit is not match.quantity
         )
-        if finding is not None and not _is_possible(sentence, match, keys, scope, world):
+        if (
+            finding is not None
+            and finding.verdict == CONTRADICTED
+            and _is_possible(sentence, match, keys, scope, world)
+        ):
+            continue
+        if finding is not None:
             yield _built(sentence, match, scope, world) or finding
     if not any(match.subject.dim == "B/s" for match in matches):
         yield from _reads(sentence, named, world, scopes)

@@ -62,7 +62,8 @@ def _governed(words: list[str], start: int, end: int) -> str:
     low, high = clause(words, start, end)
     if opens_with(words, high) in _AFTER:
         words = words[:high]
-    return " ".join(words[low:] if opens_with(words, low) in ("because", "since", "but") else words)
+    apart = opens_with(words, low) in ("because", "since", "but") or words[low - 1 : low] == ["and"]
+    return " ".join(words[low:] if apart else words)
 
 
 def reported_block(sentence: Sentence) -> bool:

@@ -186,8 +186,8 @@ SUBJECTS: tuple[Subject, ...] = (
         ("wavefront size", "wave size", "warp size", "warpsize", "wavefront", "wavefronts", "a wave", "a warp"),
         anti=_re(
             r"\b(?:active|idle|half|width|masks?|of the|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|hard|dpp|"
-            r"\( warp|nvidia|cuda|row|rows|quad|"
-            r"first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b"
+            r"nvidia|cuda|row|rows|quad|"
+            r"first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b|\( warp \)"
         ),
         low=8,
         high=256,
