@@ -180,7 +180,8 @@ def find_subject(name: str | None, path: str | None, task: str | None, variant: 
 def _variant_of_file(task: Task | None, path: str | None) -> tuple[Task, Variant]:
     """Return the variant that a file is: the one with this source, or the task's main one. Raises UsageError."""
     if task is None:
-        raise UsageError("say which variant the file is", where="variant", hint="kb verify my.hip --as step3_nchw_lds")
+        hint = "kb verify my.hip --as step3_nchw_lds; a problem of your own: --task FILE, see docs/your_own_kernel.md"
+        raise UsageError("say which variant the file is", where="variant", hint=hint)
     same = [one for one in task.variants if path is not None and Path(one.source).name == Path(path).name]
     found = same[0] if len(same) == 1 else task.main_variant
     if found is None:

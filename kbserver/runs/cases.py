@@ -79,7 +79,7 @@ def on_hardware(cases: Sequence[Case]) -> tuple[Case, ...]:
 def _outputs(task: Task, sizes: Mapping[str, int]) -> int:
     count = 0
     for name, tensor in task.problem.tensors.items():
-        if tensor.role == "output":
+        if tensor.is_result:
             product = 1
             for size in task.problem.shape(name, sizes):
                 product *= size

@@ -42,6 +42,15 @@ def test_the_published_shape_runs_once_and_the_orders_on_the_other_shape() -> No
     ]
 
 
+def test_a_large_tensor_that_changes_in_place_runs_once_too() -> None:
+    task, variant = find_kernel("step3_nchw_lds")
+    (output,) = task.problem.results
+    changed = task.problem.tensors[output].model_copy(update={"role": "inout"})
+    problem = task.problem.model_copy(update={"tensors": {**task.problem.tensors, output: changed}})
+    first, _ = plan(task.model_copy(update={"problem": problem}), variant, "paper", [1], None)
+    assert first.large and len(first.turns) == 1
+
+
 @pytest.mark.parametrize("name", ["step1_naive", "step2_nhwc", "step3_nchw_lds", "step4_mfma", "step5_sgb"])
 def test_a_held_out_shape_meets_the_variant_and_differs_in_every_size(name: str) -> None:
     task, variant = find_kernel(name)
