@@ -4,6 +4,7 @@
 //   wait for this stage's loads and for all wavefronts | start the loads of the next stage | multiply this stage
 // so that one barrier a turn does for both: what was read is free, what was loaded is there. The two stages are two
 // arrays, not one with an index: only then the compiler sees that reads of one need not wait for loads into the other.
+// Products of a stage whose operands are read may pass the barrier; the compiler puts them between the next loads.
 //
 // global_load_lds puts lane i's 16 bytes at base + 16 i. Eight lanes fill a row of 128 bytes, so the XOR of `place` is
 // applied to the address that a lane loads from; the line of 128 bytes stays the same.
@@ -37,9 +38,13 @@ struct Loader {
         typedef __attribute__((address_space(1))) void* Global;
         typedef __attribute__((address_space(3))) void* Lds;
 #pragma unroll
-        for (int32_t load = 0; load < LOADS; ++load)
-            __builtin_amdgcn_global_load_lds((Global)(source + from[load]), (Lds)(stage + (wave * LOADS + load) * 64),
-                                             16, 0, 0);
+        for (int32_t load = 0; load < LOADS; ++load) {
+            // Hides where the offset comes from: else it is widened to 64 bits ahead of the loop, twice the registers.
+            uint32_t offset = from[load];
+            asm("" : "+v"(offset));
+            Chunk* to = stage + (wave * LOADS + load) * 64;
+            __builtin_amdgcn_global_load_lds((Global)(source + offset), (Lds)to, 16, 0, 0);
+        }
         source += DEPTH * sizeof(uint16_t);
     }
 };
@@ -58,21 +63,18 @@ extern "C" __global__ __launch_bounds__(WAVES * 64, 2) void gemm_bf16(const uint
     Loader of_b(b + size_t(column) * k, n - column, k, wave, lane);
     Share share(wave, lane);
 
-    of_a.start(even.a, wave);
-    of_b.start(even.b, wave);
-    for (int32_t left = k; left > 0; left -= 2 * DEPTH) {
+    const auto load = [&](Stage& next) {
+        of_a.start(next.a, wave);
+        of_b.start(next.b, wave);
+        __builtin_amdgcn_sched_barrier(0);  // loads first, then products
+    };
+    load(even);
+    for (int32_t left = k; left > 0; left -= 2 * DEPTH) {  // k is a multiple of two stages: no way out in the middle
         __syncthreads();
-        if (left > DEPTH) {
-            of_a.start(odd.a, wave);
-            of_b.start(odd.b, wave);
-        }
+        load(odd);
         share.add(even);
-        if (left <= DEPTH) break;
         __syncthreads();
-        if (left > 2 * DEPTH) {
-            of_a.start(even.a, wave);
-            of_b.start(even.b, wave);
-        }
+        if (left > 2 * DEPTH) load(even);
         share.add(odd);
     }
     share.store(c + size_t(row) * n + column, m - row, n - column, n);

@@ -13,7 +13,7 @@
 
 namespace gemm {
 
-constexpr int32_t BAND = 8;  // 32 CUs of an XCD with two workgroups each: 8 x 8 tiles at one time
+constexpr int32_t BAND = 8;  // 32 CUs of an XCD, two workgroups each: 8 x 8 tiles at one time; one each: 8 x 4
 
 struct Place {
     int32_t row, column;  // of tiles

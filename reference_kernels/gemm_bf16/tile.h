@@ -1,8 +1,9 @@
 // What the GEMM kernels share: the tile of a workgroup, where its elements lie in LDS, the product, the store.
 //
 // C = A B^T, A is M x K, B is N x K: both have K contiguous, as activations and the weights of a linear layer have.
-// Four wavefronts compute 128 x 128 elements, 64 x 64 each as 4 x 4 blocks of 16 x 16. Each element in LDS is read by
-// two wavefronts: with 64 x 64 a wavefront reads 2 x 64 rows for 64 x 64 products a k, 32 products an element.
+// KB_TILE 128: four wavefronts compute 128 x 128 elements, 64 x 64 each as 4 x 4 blocks of 16 x 16; a wavefront reads
+// 64 + 64 rows from LDS for 64 x 64 products a k, 32 products an element. KB_TILE 256: eight wavefronts compute
+// 256 x 256, 128 x 64 each; 43 products an element from LDS, and twice as many of what comes from L2.
 #pragma once
 #include <hip/hip_runtime.h>
 
@@ -11,11 +12,12 @@
 
 namespace gemm {
 
-constexpr int32_t WAVES = 4, TILE = 128, WAVE_TILE = 64, BLOCKS = WAVE_TILE / 16;
-constexpr int32_t CHUNK = 8;                  // elements in 16 bytes, what a lane moves at a time
-constexpr int32_t DEPTH = KB_DEPTH;           // k of a stage
-constexpr int32_t CHUNKS = DEPTH / CHUNK;     // of a row of a stage
-constexpr int32_t STEP = 32;                  // k of a product: four groups of 16 lanes, a chunk each
+constexpr int32_t TILE = KB_TILE, WAVES = TILE / 32, ACROSS = TILE / 64;  // ACROSS wavefronts side by side, two rows
+constexpr int32_t ROW_BLOCKS = TILE / 32, COLUMN_BLOCKS = 4;              // of 16 x 16 results in a wavefront
+constexpr int32_t CHUNK = 8;               // elements in 16 bytes, what a lane moves at a time
+constexpr int32_t DEPTH = KB_DEPTH;        // k of a stage
+constexpr int32_t CHUNKS = DEPTH / CHUNK;  // of a row of a stage
+constexpr int32_t STEP = 32;               // k of a product: four groups of 16 lanes, a chunk each
 
 constexpr int32_t MFMA = 0x008, DS_READ = 0x100;  // kinds of __builtin_amdgcn_sched_group_barrier
 #if defined(__gfx950__)
@@ -47,7 +49,7 @@ __device__ inline int32_t key(int32_t row) {
 // Returns the place of chunk `chunk` of row `row` in a stage.
 __device__ inline int32_t place(int32_t row, int32_t chunk) { return row * CHUNKS + (chunk ^ key(row)); }
 
-// Returns the row of a wavefront's 64 that is row i of block `block`.
+// Returns the row of a wavefront's share that is row i of block `block`.
 //
 // Any assignment is right if operands and results agree. This one gives a lane, which has rows 4 g .. 4 g + 3 of a
 // block of results, eight consecutive rows of two blocks: one store of 16 bytes.
@@ -68,13 +70,13 @@ __device__ inline Floats product(Bf16x8 x, Bf16x8 y, Floats sum) {
 #endif
 }
 
-// One wavefront's share: the 64 x 64 results from row `row` of A and row `column` of B of the tile.
+// One wavefront's share: the results from row `row` of A and row `column` of B of the tile.
 struct Share {
     int32_t row, column, lane;
-    Floats sums[BLOCKS][BLOCKS] = {};
+    Floats sums[ROW_BLOCKS][COLUMN_BLOCKS] = {};
 
     __device__ Share(int32_t wave, int32_t lane)
-        : row(wave / 2 * WAVE_TILE), column(wave % 2 * WAVE_TILE), lane(lane) {}
+        : row(wave / ACROSS * ROW_BLOCKS * 16), column(wave % ACROSS * COLUMN_BLOCKS * 16), lane(lane) {}
 
     // The compiler would read each operand where it is needed and wait for it. The groups at the end ask for an order:
     // the first step's operands, then one read of the next step's after every two products.
@@ -82,28 +84,28 @@ struct Share {
 #pragma unroll
         for (int32_t k = 0; k < DEPTH; k += STEP) {
             const int32_t chunk = k / CHUNK + lane / 16;
-            // Blocks differ in bits 2 and 5 of the row, which are not in its key: one address and constant offsets.
+            // Blocks differ in bits 2, 5 and 6 of the row, which are not in its key: one address, constant offsets.
             const Chunk* from_a = stage.a + place(row + row_of(0, lane % 16), chunk);
             const Chunk* from_b = stage.b + place(column + row_of(0, lane % 16), chunk);
-            Bf16x8 a[BLOCKS], b[BLOCKS];
+            Bf16x8 a[ROW_BLOCKS], b[COLUMN_BLOCKS];
 #pragma unroll
-            for (int32_t block = 0; block < BLOCKS; ++block) {
-                a[block] = __builtin_bit_cast(Bf16x8, from_a[row_of(block, 0) * CHUNKS]);
-                b[block] = __builtin_bit_cast(Bf16x8, from_b[row_of(block, 0) * CHUNKS]);
-            }
+            for (int32_t n = 0; n < COLUMN_BLOCKS; ++n)
+                b[n] = __builtin_bit_cast(Bf16x8, from_b[row_of(n, 0) * CHUNKS]);
 #pragma unroll
-            for (int32_t m = 0; m < BLOCKS; ++m)
+            for (int32_t m = 0; m < ROW_BLOCKS; ++m)
+                a[m] = __builtin_bit_cast(Bf16x8, from_a[row_of(m, 0) * CHUNKS]);
 #pragma unroll
-                for (int32_t n = 0; n < BLOCKS; ++n) sums[m][n] = product(b[n], a[m], sums[m][n]);
+            for (int32_t m = 0; m < ROW_BLOCKS; ++m)
+#pragma unroll
+                for (int32_t n = 0; n < COLUMN_BLOCKS; ++n) sums[m][n] = product(b[n], a[m], sums[m][n]);
         }
-        constexpr int32_t READS = 2 * BLOCKS, PRODUCTS = BLOCKS * BLOCKS * MFMAS;  // a step
+        constexpr int32_t READS = ROW_BLOCKS + COLUMN_BLOCKS, PRODUCTS = ROW_BLOCKS * COLUMN_BLOCKS;  // a step
         __builtin_amdgcn_sched_group_barrier(DS_READ, READS, 0);
 #pragma unroll
-        for (int32_t read = READS; read < DEPTH / STEP * READS; ++read) {
-            __builtin_amdgcn_sched_group_barrier(MFMA, PRODUCTS / READS, 0);
-            __builtin_amdgcn_sched_group_barrier(DS_READ, 1, 0);
+        for (int32_t pair = 0; pair < DEPTH / STEP * PRODUCTS / 2; ++pair) {
+            __builtin_amdgcn_sched_group_barrier(MFMA, 2 * MFMAS, 0);
+            if (pair < (DEPTH / STEP - 1) * READS) __builtin_amdgcn_sched_group_barrier(DS_READ, 1, 0);
         }
-        __builtin_amdgcn_sched_group_barrier(MFMA, PRODUCTS, 0);
     }
 
     // Writes the results as bfloat16, 16 bytes a lane; `c` is the tile's first element, rows x columns what is left.
@@ -111,10 +113,10 @@ struct Share {
     // B was the first operand, so a lane has row l % 16 of A and four consecutive rows of B, of two blocks eight.
     __device__ void store(uint16_t* c, int32_t rows, int32_t columns, int32_t pitch) const {
 #pragma unroll
-        for (int32_t m = 0; m < BLOCKS; ++m) {
+        for (int32_t m = 0; m < ROW_BLOCKS; ++m) {
             const int32_t i = row + row_of(m, lane % 16);
 #pragma unroll
-            for (int32_t pair = 0; pair < BLOCKS / 2; ++pair) {
+            for (int32_t pair = 0; pair < COLUMN_BLOCKS / 2; ++pair) {
                 const int32_t j = column + row_of(2 * pair, lane / 16 * 4);
                 const Floatx8 values = __builtin_shufflevector(sums[m][2 * pair], sums[m][2 * pair + 1],  //
                                                                0, 1, 2, 3, 4, 5, 6, 7);
