@@ -33,9 +33,10 @@ SIMPLE = (
     "gemm_bf16",
     "bucket_sort",
     "bucket_dispatch",
-    "stiff_ode",
     "paged_attention",
+    "stiff_ode",
     "fused_mlp",
+    "grouped_conv2d",
 )
 """References that are modules of this package with a function `exact`."""
 
