@@ -22,6 +22,8 @@ _NO_TARGET = ClaimScope(decided_by="arithmetic: true or false on any target")
 _BETTER = re.compile(
     r"\b(?:faster|speed\w*|slower|improve\w*|gain\w*|reduc\w*|shorter|longer|quicker|less|more|better|worse)\b"
 )
+# "a 16×256 band = 4 strips of 16×64" divides a shape; nothing is multiplied.
+_SHAPE = re.compile(r"\d+[x×*]\d+ [a-z]")
 _PAIRS = re.compile(r"\b(?:from|to|against|vs|versus|instead|down|after|before|drop\w*|went|->)\b|->")
 
 
@@ -43,6 +45,8 @@ def _equations(sentence: Sentence) -> Iterator[Finding]:
         if stance(sentence, left.start, right.end) == REPORTED and re.search(
             r"\b(?:wrong|false|incorrect|mistak\w+|not true|would|if)\b", sentence.low
         ):
+            continue
+        if _SHAPE.match(left.text) or _SHAPE.match(right.text):
             continue
         result = _written_result(sentence, left, right)
         if agrees(left.value, right.value, result):

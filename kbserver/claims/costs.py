@@ -16,6 +16,7 @@ from kbserver.claims.world import World, fact_evidence
 from kbserver.hardware.fact_model import Fact
 
 KIND = "instruction"
+Span = tuple[int, int, str]
 _FIELDS = {"clk": "cycles", "pass": "passes"}
 _VERBS = frozenset(("takes", "take", "needs", "need", "has", "costs", "is", "requires", "occupies", "executes", "runs"))
 # What may stand between a name and its cost; anything else may make the number one of a loop, a wait or a measurement.
@@ -43,21 +44,35 @@ def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding
     named = {place for one in scopes.names_in(sentence) for place in range(one.start, one.end)}
     costs = [q for q in sentence.quantities if q.dim in _FIELDS and not q.bound and q.low == q.high]
     for quantity in costs:
-        own = next((span for span in reversed(spans) if span[1] <= quantity.start), None)
-        if own is None or quantity.start - own[1] > REACH:
-            continue
-        inside = {n for q in costs for n in range(q.start, q.end)} | named
-        between = [sentence.words[n] for n in range(own[1], quantity.start) if n not in inside]
-        after = " ".join(sentence.words[quantity.end : quantity.end + 3])
-        if not _is_subject(sentence.words, own[0], named):
-            continue
-        if not _VERBS.intersection(between) or not set(between) <= _GLUE or _OTHER.search(after):
+        own = _of_instruction(sentence, quantity, spans, costs, named)
+        if own is None:
             continue
         if stance(sentence, own[0], quantity.end) == ASSERTED:
             scope = scopes.of(sentence, own[0], own[1])
             finding = _verdict(quantity, own[2], scope, world, own[0])
             if finding is not None:
                 yield finding
+
+
+def _of_instruction(
+    sentence: Sentence, quantity: Quantity, spans: list[Span], costs: list[Quantity], named: set[int]
+) -> Span | None:
+    """Return the instruction that a number of cycles is said to be the cost of."""
+    words = sentence.words
+    before = next((span for span in spans if span[0] == quantity.end), None)
+    if before is not None and "-" in quantity.text:
+        return before  # "the 8-pass NAME"
+    own = next((span for span in reversed(spans) if span[1] <= quantity.start), None)
+    if own is None or quantity.start - own[1] > REACH:
+        return None
+    if words[own[1] : quantity.start] == ["("] and words[quantity.end : quantity.end + 1] in ([")"], [","]):
+        return own  # "NAME (8 passes)"
+    inside = {n for one in costs for n in range(one.start, one.end)} | named
+    between = [words[n] for n in range(own[1], quantity.start) if n not in inside]
+    after = " ".join(words[quantity.end : quantity.end + 3])
+    if not _is_subject(words, own[0], named) or not _VERBS.intersection(between):
+        return None
+    return own if set(between) <= _GLUE and not _OTHER.search(after) else None
 
 
 def _is_subject(words: Sequence[str], start: int, named: set[int]) -> bool:

@@ -13,6 +13,8 @@ from kbserver.claims.sentences import Sentence
 from kbserver.claims.tokens import NUMBER
 
 MAX_TERMS = 24
+MOST_SLACK = 0.35
+"""Numbers of one digit may be off by half, but not so far that anything agrees."""
 MAX_DEPTH = 8
 _OPERATORS = frozenset("+-*/")
 _FUNCTIONS = {"floor": math.floor, "ceil": math.ceil, "round": round}
@@ -288,7 +290,7 @@ def agrees(left: Value, right: Value, result: Quantity | None) -> bool:
     """
     if left.whole == right.whole:
         return True
-    slack = left.error + right.error + _rounding(left, right, result)
+    slack = min(left.error + right.error + _rounding(left, right, result), MOST_SLACK)
     pairs = [(left.raw, right.raw), *((a, b) for a in left.bases for b in right.bases)]
     scales = [1.0]
     if any(unit not in _EXACT for unit in left.units + right.units):

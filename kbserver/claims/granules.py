@@ -24,6 +24,7 @@ _WHAT = {
     "vgpr": ("VGPR granule", "registers.vgpr_granule", ("", "VGPR", "register")),
     "sgprs": ("SGPR granule", "registers.sgpr_granule", ("", "SGPR", "register")),
     "sgpr": ("SGPR granule", "registers.sgpr_granule", ("", "SGPR", "register")),
+    "registers": ("VGPR granule", "registers.vgpr_granule", ("VGPR",)),
     "lds": ("LDS granule", "lds.allocation_granule_bytes", ("B",)),
 }
 REACH = 16

@@ -31,6 +31,7 @@ _WORKING = re.compile(r"\b(?:active|enabled|usable|available|expos\w*|total|visi
 # What rocminfo printed: it counts other memories, and some versions misreport.
 _PRINTED = re.compile(r"\b(?:bdfid|asic revision|pool info|watchpts|alloc granule|device type :|kernarg)\b")
 _DIVIDED = re.compile(r"\b(?:cpx|dpx|qpx|nps\d|partition\w*)\b")
+_WORK_OF = frozenset(("kernel", "version", "variant", "path", "build", "code", "port", "tile", "run"))
 _LEFT = frozenset(("left", "free", "unused", "spare", "remaining"))
 _BASE = {"TB/s": 1e12, "GB/s": 1e9, "TFLOPS": 1e12, "TOPS": 1e12, "MHz": 1e6}
 
@@ -125,16 +126,32 @@ def _reads(sentence: Sentence, named: Sequence[Name], world: World, scopes: Scop
 
 
 def _owns(sentence: Sentence, match: Match, named: Sequence[Name]) -> bool:
-    """True for "MI355X has 64 KB of LDS": whatever else the sentence tells, that is a property of the chip."""
+    """True for "MI355X has 64 KB of LDS" and "the 64 KB LDS of the MI355X": whatever else the sentence tells, that is a
+    property of the chip.
+    """
     words = sentence.words
+    after = words[match.end : match.end + 2]
+    part_of_it = match.subject.dim == "CU" and "of" in words[match.end : match.end + 4]
+    if _LEFT.intersection(after) or part_of_it or _DIVIDED.search(sentence.low):
+        return False
+    if _of_chip(words, match, named):
+        return True
     verb = match.start - 1
     if verb < 1 or words[verb] not in ("has", "have", "provides", "offers") or match.quantity.start != match.start:
         return False
-    after = words[match.end : match.end + 2]
-    part_of_it = match.subject.dim == "CU" and "of" in words[match.end : match.end + 4]
-    return any(name.end == verb for name in named) and not (
-        _LEFT.intersection(after) or part_of_it or _DIVIDED.search(sentence.low)
-    )
+    return any(name.end == verb for name in named)
+
+
+def _of_chip(words: Sequence[str], match: Match, named: Sequence[Name]) -> bool:
+    """True for "the 64 KB LDS of the MI355X" and "the MI355X's LDS (64 KB)", which name the owner with the number."""
+    for name in named:
+        of = words[match.end : name.start] in (["of", "the"], ["of"], ["of", "an"], ["of", "a"], ["on", "the"])
+        if of and words[match.start - 1 : match.start] == ["the"]:
+            return not _WORK_OF.intersection(words[name.end : name.end + 2])
+        owner = words[name.end : match.start] == ["'", "s"] and match.start < match.quantity.start
+        if owner and words[match.quantity.start - 1] == "(":
+            return True
+    return False
 
 
 def _above_peak(sentence: Sentence, match: Match, world: World, scopes: Scopes) -> Iterator[Finding]:

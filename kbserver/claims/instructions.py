@@ -46,12 +46,14 @@ _OTHER = re.compile(
 
 # An author tells what a kernel, a compiler or they themselves did: the name was in the code.
 _USED_BEFORE = re.compile(
-    r"\b(?:we|i|kernel|loop|compiler|hipcc|clang|epilogue|prologue|code|version|build|commit|patch)"
+    r"\b(?:(?:fixed|solved|sped up|faster|gained) by (?:replacing|removing)|"
+    r"(?:we|i|kernel|loop|compiler|hipcc|clang|epilogue|prologue|code|version|build|commit|patch)"
     r"(?: (?:had|have|has|then|also|still|now|already|just|inner))*"
     r" (?:replaced|removed|dropped|swapped|used|uses|use|emits|emitted|generated|generates|issues|issued|executes|"
-    r"executed|contains|contained|spends|relies|relied|calls|called)"
+    r"executed|contains|contained|spends|relies|relied|calls|called))"
     r"(?: (?:on|the|a|an|slow|expensive|old|costly|many|one|single|time|in|its|all))*$"
 )
+_REPLACED = re.compile(r"\b(?:replac\w+|remov\w+|dropped|swapped)\b")
 _USED_AFTER = re.compile(
     r"(?:instructions? )?(?:, which |which |that |, )?"
     r"(?:(?:was|were|is|being) (?:being )?(?:generated|emitted|issued|used)|"
@@ -88,7 +90,7 @@ def names_of(sentence: Sentence, world: World) -> Iterator[tuple[int, int, str]]
         after = words[end : end + 1]
         if token.low in ("v", "s", "ds") and token.kind == "word" and words[place - 1 : place] != ["'"]:
             name, end = _joined(words, place)
-        elif not _NAME.fullmatch(token.text) or after in (["*"], ["{"], ["["], ["("], ["<"]):
+        elif not _NAME.fullmatch(token.text) or after in (["*"], ["{"], ["["], ["<"]) or _is_call(sentence, end):
             continue
         if name in seen or not name or (place and words[place - 1] in ("_", "/", ".", "$", "@")):
             continue
@@ -96,6 +98,11 @@ def names_of(sentence: Sentence, world: World) -> Iterator[tuple[int, int, str]]
         if _TYPED.search(name) or _called_instruction(words, place, end) or other:
             seen.add(name)
             yield place, end, name
+
+
+def _is_call(sentence: Sentence, end: int) -> bool:
+    """True for NAME(x), which is code; "NAME (8 passes)" is not."""
+    return sentence.words[end : end + 1] == ["("] and sentence.tokens[end].glued
 
 
 def _joined(words: Sequence[str], place: int) -> tuple[str, int]:
@@ -137,7 +144,7 @@ def _verdict(
             )
         return
     if not here:
-        used = there or _said_used(sentence, start, end)
+        used = there or _said_used(sentence, start, end, name, world)
         if absent or _absence_is_the_topic(sentence) or (not scope.pairs and world.elsewhere(name)):
             return  # with no target named, a name of another maker's or generation's target may be right
         if not used and (_OTHER.search(sentence.low) or _ONLY.search(near)):
@@ -167,10 +174,12 @@ def _says_absent(sentence: Sentence, start: int, end: int) -> bool:
     )
 
 
-def _said_used(sentence: Sentence, start: int, end: int) -> bool:
+def _said_used(sentence: Sentence, start: int, end: int, name: str, world: World) -> bool:
     """True for "we replaced the slow NAME" or "NAME was generated, which caused ...": it was there, says the author."""
     before = " ".join(sentence.words[max(0, start - 9) : start])
     after = " ".join(sentence.words[end : end + 7])
+    if world.elsewhere(name) and _REPLACED.search(before):
+        return False  # a name of another target was replaced: that is what porting does
     return not _WRITING.intersection(sentence.words) and bool(_USED_BEFORE.search(before) or _USED_AFTER.match(after))
 
 

@@ -29,6 +29,7 @@ GLUE = frozenset((
     "runs", "reaches", "goes", "can", "have", "be", "bandwidth", "theoretical", "same", "large", "big", "hardware",
     "counter", "field", "bank", "banks", "supports", "consists", "comes", "grew", "grows", "local", "physical",
     "this", "that", "these", "part", "parts", "here", "there", "any", "one", "merely", "got", "physically", "card",
+    "tops", "out", "peaks",
 ))  # fmt: skip
 _LISTED = frozenset(("hbm", "hbm3", "hbm3e", "memory", "lds", "l2", "cache", "bandwidth", "infinity"))
 _AFTER_BARE = (

@@ -27,7 +27,9 @@ _CAUSE = frozenset(("because", "since", "due", "by"))
 _FIT = frozenset(("fit", "fits", "resident", "possible", "run", "remain"))
 """Right after the later figure: "with 212 VGPRs three waves fit"."""
 _WITH = frozenset(("with", "of", "using", "at", "each", "a", "that", "which", "need", "take", "use"))
-_OTHER_LIMITS = re.compile(r"\b(?:lds|shared|sgprs?|workgroups?|blocks?|\w*launch\w*|threads?|scratch|barrier|smem)\b")
+_OTHER_LIMITS = re.compile(
+    r"\b(?:lds|shared|sgprs?|workgroups?|blocks?|\w*launch\w*|(?<!per )threads?|scratch|barrier|smem)\b"
+)
 # What is named takes part of the registers only: the kernel takes more.
 _PART = re.compile(
     r"\b(?:accumulat\w*|address\w*|fragments?|operands?|temporar\w*|pass|everything|alone|just for|each)\b"

@@ -185,7 +185,7 @@ SUBJECTS: tuple[Subject, ...] = (
         {"": ("execution.wavefront_size",), "wave": ("execution.wavefront_size",)},
         ("wavefront size", "wave size", "warp size", "warpsize", "wavefront", "wavefronts", "a wave", "a warp"),
         anti=_re(
-            r"\b(?:active|idle|half|width|masks?|of the|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|hard|dpp|"
+            r"\b(?:active|idle|half|width|mask\w*|of the|of a|of each|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|hard|dpp|"
             r"nvidia|cuda|row|rows|quad|"
             r"first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b|\( warp \)"
         ),
@@ -302,7 +302,19 @@ SUBJECTS: tuple[Subject, ...] = (
         high=4096,
     ),
     Subject(
-        "VGPR granule", "VGPR", {"": ("registers.vgpr_granule",)}, ("vgpr granule", "register granule"), low=1, high=64
+        "VGPR granule",
+        "VGPR",
+        {"": ("registers.vgpr_granule",)},
+        (
+            "vgpr granule",
+            "register granule",
+            "vgpr allocation granularity",
+            "vgpr granularity",
+            "vgpr allocation granule",
+        ),
+        low=1,
+        high=64,
+        bare=True,
     ),
     Subject("SGPRs of a SIMD", "SGPR", {"SIMD": ("registers.sgprs_per_simd",)}, (), True, low=200, high=8192),
     Subject(
@@ -388,6 +400,16 @@ SUBJECTS: tuple[Subject, ...] = (
         anti=_re(r"\b(?:kernel|here|this|launch\w*|registers?|vgprs?|bounds?)\b"),
         low=128,
         high=65536,
+    ),
+    Subject(
+        "workgroup size at most",
+        "thread",
+        {"": ("execution.max_workgroup_size",)},
+        ("max workgroup size", "maximum workgroup size", "workgroup size limit"),
+        anti=_re(r"\b(?:kernel|here|this|launch\w*|registers?|vgprs?|bounds?|flat|amdgpu\w*)\b"),
+        low=64,
+        high=65536,
+        bare=True,
     ),
     Subject("SIMDs of a CU", "SIMD", {"CU": ("execution.simds_per_cu",)}, ("simds per cu",), True, low=1, high=64),
     Subject(

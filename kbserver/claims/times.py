@@ -29,14 +29,16 @@ _TIMED = re.compile(
 )
 _NOT_RUN = re.compile(
     r"\b(?:timeouts?|limits?|sleep|budget|compil\w+|builds?|install\w*|start-?up|search|server|floor|bound|needs?|would|"
-    r"should|could|at \d[\d.,]*|target|goal|at least|about to|clocks?|cycles|poll\w*|delay|deadline|warm-?up|"
+    r"should|could|target|goal|at least|about to|clocks?|cycles|poll\w*|delay|deadline|warm-?up|"
     r"idle|resolution|overhead|emulat\w*|cpu|parse\w*|tests?|index\w*|throttl\w*|days?|hours?|per second|"
     r"predict\w*|estimat\w*|expect\w*)\b"
 )
+_AT_A_RATE = re.compile(r"\bat \d[\d.,]*\b")
+"""A time "at 8 TB/s" is calculated."""
 _SPEED = re.compile(r"\b(?:faster|slower|speed ?-? ?ups?|speedups?|quicker|improvement|gain|less time|wall time)\b")
 _REACHED = re.compile(
     r"\b(?:reach|reaches|reached|hits?|achiev\w+|measured|sustain\w*|attain\w*|got|gets|runs at|ran at|now at|"
-    r"delivered|saturat\w+)\b(?! (?:limit|most))"
+    r"delivered|saturat\w+|utili[sz]ation (?:is|of|at))\b(?! (?:limit|most))"
 )
 _OF_PEAK = re.compile(
     r"of (?:the |its |theoretical |hbm |memory |bf16 |fp16 |fp8 |dense |mi\w+ ){0,3}(?:peak|roofline|bandwidth)\b"
@@ -77,7 +79,8 @@ def _placed(sentence: Sentence, named: list[Mention], scopes: Context) -> Iterat
                 yield quantity, kernel
         return
     times = [q for q in sentence.quantities if q.dim == "s" and not q.bound]
-    clear = len({one.kernel.name for one in named}) == 1 and len(times) == 1 and not _NOT_RUN.search(sentence.low)
+    calculated = _NOT_RUN.search(sentence.low) or _AT_A_RATE.search(sentence.low)
+    clear = len({one.kernel.name for one in named}) == 1 and len(times) == 1 and not calculated
     if clear and not _OTHERS.intersection(sentence.words):
         yield times[0], named[0].kernel
 
@@ -241,9 +244,12 @@ def _measured(sentence: Sentence, quantity: Quantity) -> str:
     """Return what a number is that somebody must have measured: "time", "speedup", "rate"; "" for any other number."""
     words = sentence.words
     if quantity.dim == "s":
-        return "time" if _TIMED.search(sentence.low) else ""
-    if quantity.dim == "x" and quantity.high <= MOST_RATIO:
-        return "speedup" if _SPEED.search(" ".join(words[quantity.start : quantity.end + 8])) else ""
+        return "time" if _TIMED.search(sentence.low) and not _AT_A_RATE.search(sentence.low) else ""
+    if quantity.dim == "x" and quantity.high <= MOST_RATIO and not _AT_A_RATE.search(sentence.low):
+        near = words[max(0, quantity.start - 3) : quantity.start] if "speedup" in words else []
+        return "speedup" if _SPEED.search(" ".join([*near, *words[quantity.start : quantity.end + 8]])) else ""
+    if quantity.dim == "%" and words[quantity.end : quantity.end + 2] in (["faster", "than"], ["slower", "than"]):
+        return "speedup"
     before = " ".join(words[max(0, quantity.start - REACHED_WITHIN) : quantity.start])
     if not _REACHED.search(before):
         return ""
