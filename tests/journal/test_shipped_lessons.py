@@ -35,7 +35,7 @@ def test_every_shipped_file_is_a_lesson_in_canonical_form() -> None:
         assert stored.path.read_text("utf-8") == format_lesson(stored.lesson), stored.path.name
 
 
-@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014"])
+@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014", "0015"])
 def test_evidence_resolves_and_allows_the_status(lesson_id: str) -> None:
     lesson = shipped()[lesson_id].lesson
     granted = grant(lesson.status, resolve_evidence(lesson.evidence), lesson.arch)
@@ -43,7 +43,7 @@ def test_evidence_resolves_and_allows_the_status(lesson_id: str) -> None:
     assert lesson.note and lesson.evidence
 
 
-@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014"])
+@pytest.mark.parametrize("lesson_id", [*CLAIMS, "0010", "0011", "0012", "0013", "0014", "0015"])
 def test_a_lesson_says_what_was_believed_found_and_what_to_do(lesson_id: str) -> None:
     lesson = shipped()[lesson_id].lesson
     assert "**Believed" in lesson.body and "**Do.**" in lesson.body

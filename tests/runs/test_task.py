@@ -15,11 +15,11 @@ from kbserver.runs.task import find_kernel, load_task, tasks
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_case_study_has_its_five_kernels_their_plain_forms_step_6_and_shapes() -> None:
+def test_the_case_study_has_its_five_kernels_their_plain_forms_steps_6_and_7_and_shapes() -> None:
     task = tasks()["depthwise_conv3d"]
     assert [variant.name for variant in task.variants] == [
         "step1_naive", "step2_nhwc", "step3_nchw_lds", "step4_mfma", "step5_sgb", "step3_plain", "step5_plain",
-        "step6_dot2", "step6_packed",
+        "step6_dot2", "step6_packed", "step7_toeplitz",
     ]  # fmt: skip
     assert dict(task.dimensions("paper")) == {"C": 512, "D": 61, "H": 45, "W": 80, "OD": 59, "OH": 45, "OW": 80}
     assert {"tiny", "paper"} <= set(task.shapes)

@@ -1,4 +1,4 @@
-"""Step 6 by counted work, and the reading of 8 bytes in the tile of the case study (lesson:0014)."""
+"""Steps 6 and 7 by counted work, and the reading of 8 bytes in the tile of the case study (lesson:0014)."""
 
 from __future__ import annotations
 
@@ -43,6 +43,13 @@ def test_an_iteration_of_step6_packed_is_500_packed_fma_and_144_unpacks() -> Non
     loop = compile_hip(KERNELS / "step6_packed.hip", "gfx950").largest_block()
     assert loop["v_pk_fma_f32"] == 500
     assert sum(count for name, count in loop.items() if name.startswith(("v_and_b32", "v_lshlrev_b32"))) == 144
+
+
+def test_step7_makes_two_planes_of_a_wavefront_s_share_with_150_matrix_operations_and_no_conflicts() -> None:
+    report = paper(name="step7_toeplitz")
+    assert report.per_wave["SQ_INSTS_MFMA"] == 150
+    assert report.per_wave["SQ_INSTS_VALU"] - 150 < 170
+    assert report.lds is not None and report.lds.conflict_passes == 0
 
 
 @pytest.mark.parametrize("name", ["step6_dot2", "step6_packed"])
