@@ -17,7 +17,8 @@ def inputs(sizes: Mapping[str, int | float], generator: np.random.Generator, fam
     reactants, products = (
         np.argsort(-(popularity + generator.gumbel(size=(terms, species))), axis=1)[:, :2] for _ in range(2)
     )
-    weights = generator.integers(1, MAX_WEIGHT, (2, terms, 2), endpoint=True)
+    # A reaction gives as much as it takes.
+    weights = np.broadcast_to(generator.integers(1, MAX_WEIGHT, (terms, 2), endpoint=True), (2, terms, 2))
     # Row 2 s holds what makes species s, row 2 s + 1 what loses it.
     rows = np.stack([2 * products, 2 * reactants + 1]).reshape(-1)
     order = np.argsort(rows, kind="stable")
