@@ -277,5 +277,5 @@ def _finding(verdict: str, told: str, sums: str, start: int, correction: str | N
         scope=_NO_TARGET,
         start=start,
         correction=correction,
-        key=(KIND, sums),
+        key=(KIND, sums, verdict),
     )

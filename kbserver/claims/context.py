@@ -37,10 +37,6 @@ class Context(Scopes):
         self._lookups -= 1
         return self._lookups >= 0
 
-    @property
-    def lookups_left(self) -> bool:
-        return self._lookups > 0
-
     def is_new(self, ref: str) -> bool:
         """Return whether this ref is seen for the first time."""
         new = ref not in self._seen

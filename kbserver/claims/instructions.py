@@ -69,8 +69,6 @@ _THERE = re.compile(r"(?:, )?which (?:gfx\w+|mi\d+\w?|cdna ?\d?) (?:still |also 
 def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding]:
     """Yield a finding for every instruction name that a target lacks, or of which the sentence says where it exists."""
     for start, end, name in names_of(sentence, world):
-        if not scopes.lookups_left:
-            return  # a text of nothing but unknown names
         if _is_family(name, world) or stance(sentence, start, end) == REPORTED:
             continue
         scope = scopes.of(sentence, start, end)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_left
 from functools import lru_cache
 
 from kbserver.isa.forms import base_name
-from kbserver.isa.lookup import has_builtin, look_up
+from kbserver.isa.lookup import builtin_names, look_up
 from kbserver.isa.table import InstructionTable
 
 MAX_INSTEAD = 3
+_GOES_ON = tuple("_0123456789")
 
 
 class IsaWorld:
@@ -17,6 +18,7 @@ class IsaWorld:
 
     def __init__(self, table: InstructionTable) -> None:
         self.table = table
+        self._builtins = builtin_names()
         self._stems: dict[str, list[str]] = {}
         for name in (*table.names, *table.alias_names):
             self._stems.setdefault(_stem(name), []).append(name)
@@ -35,10 +37,17 @@ class IsaWorld:
         """True for what names more than an instruction: a beginning of names, such as ds_read, or a builtin."""
         if name in self.table or self.table.alias(name):
             return False
-        if has_builtin(name):
+        if self._is_builtin(name):
             return True  # ds_read_tr16_b64 is the builtin's name, without what all builtins begin with
-        beginning = re.compile(re.escape(name) + r"[_0-9]")
-        return any(beginning.match(one) for one in self._stems.get(_stem(name), ()))
+        place = len(name)
+        return any(
+            one.startswith(name) and one[place : place + 1] in _GOES_ON for one in self._stems.get(_stem(name), ())
+        )
+
+    def _is_builtin(self, name: str) -> bool:
+        full = f"__builtin_amdgcn_{name}"
+        place = bisect_left(self._builtins, full)
+        return place < len(self._builtins) and self._builtins[place].startswith(full)
 
     def canonical(self, name: str, arch: str) -> str:
         """Return the name by which the tables call an instruction of `arch`: aliases are spelt out."""

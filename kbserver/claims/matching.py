@@ -149,7 +149,7 @@ def _own_name(sentence: Sentence, quantity: Quantity, inside: set[int]) -> Match
 def _cue_text(sentence: Sentence, quantity: Quantity) -> str:
     """Return the words in which a cue counts: near the number for "at most 8 waves", anywhere for "LDS"."""
     if quantity.dim in ("wave", "thread", "workgroup"):
-        return " ".join(sentence.words[max(0, quantity.start - 7) : quantity.end + 5])
+        return " ".join(sentence.words[max(0, quantity.start - 7) : quantity.end + 7])
     return sentence.low
 
 
@@ -227,7 +227,7 @@ def part_of(words: Sequence[str], quantity: Quantity, low: int, high: int) -> st
         if words[place] in ("per", "each", "every") and _part_at(words, place + 1):
             return _part_at(words, place + 1)
     for place in range(low, start):
-        if words[place] in ("per", "each", "every", "a", "one", "an") and _part_at(words, place + 1):
+        if words[place] in ("per", "each", "every", "a", "one", "an", "single") and _part_at(words, place + 1):
             return _part_at(words, place + 1)
     if quantity.end < len(words) and words[quantity.end] == "each":
         return next((PARTS[words[n]] for n in range(low, start)[::-1] if words[n] in PARTS), "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from kbserver.claims.clauses import CONSEQUENCE, clause, opens_with
+from kbserver.claims.clauses import CONSEQUENCE, CONTRAST, REASON, clause, opens_with
 from kbserver.claims.sentences import Sentence
 
 ASSERTED, DENIED, REPORTED = "asserted", "denied", "reported"
@@ -23,10 +23,12 @@ _REPORTING = re.compile(
     r"no longer|used to|formerly|previously said|mis-?label\w*|mislead\w*|"
     r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|so-called|allegedly|supposedly)\b"
 )
-# In the same clause: a wish, a possibility, an alternative. "LDS is 64 KB, so a larger tile could not fit" states one.
-_MODAL = re.compile(r"\b(?:would|should|could|might|may\s+be|instead of|rather than|otherwise)\b")
+_ALTERNATIVE = re.compile(r"\b(?:instead of|rather than)\b")
+"""Right before the number: what was not taken."""
+# In the same clause: a wish, a possibility. "LDS is 64 KB, so a larger tile could not fit" states one.
+_MODAL = re.compile(r"\b(?:would|should|could|might|may\s+be|otherwise)\b")
 # The clause after the number of which a modal says nothing about the number.
-_AFTER = frozenset((*CONSEQUENCE, "because", "since", "but"))
+_AFTER = frozenset((*CONSEQUENCE, *REASON, *CONTRAST))
 # Before the number, near it.
 _DENIALS = frozenset(("not", "never", "n't", "isn", "aren", "doesn", "don", "wasn", "cannot", "neither", "nor", "no"))
 _NEAR = 4
@@ -53,6 +55,8 @@ def stance(sentence: Sentence, start: int, end: int, denial_counts: bool = True)
     if denial_counts and any(word in _DENIALS for word in near):
         return DENIED
     if (words and words[-1] == "?") or _REPORTING.search(sentence.low):
+        return REPORTED
+    if _ALTERNATIVE.search(" ".join(words[max(0, start - 6) : start])):
         return REPORTED
     return REPORTED if _MODAL.search(sentence.low) and _MODAL.search(_governed(words, start, end)) else ASSERTED
 

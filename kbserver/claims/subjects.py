@@ -132,7 +132,7 @@ SUBJECTS: tuple[Subject, ...] = (
         anti=_re(
             r"\b(?:cpx|dpx|qpx|partition\w*|physical\w*|busy|idle|given|leaves?|left|reserv\w*|mask\w*|"
             r"over|across|disabled|yield|harvest\w*|grid\w*|share[sd]?|pairs?|first|next|bound|half|used?|using|"
-            r"occup\w*|of the|of which|of them|whose|remaining|out of|all|spread|die has|physically|persistent|"
+            r"occup\w*|of the|of which|of them|remaining|out of|all|spread|die has|physically|persistent|"
             r"workgroups?|tiles?|in silicon|on die|fused|full|"
             r"(?:\d+|two|four) (?:are |of (?:them|these) )?(?:are )?(?:active|enabled|disabled|usable)(?! c))\b"
         ),
@@ -185,9 +185,9 @@ SUBJECTS: tuple[Subject, ...] = (
         {"": ("execution.wavefront_size",), "wave": ("execution.wavefront_size",)},
         ("wavefront size", "wave size", "warp size", "warpsize", "wavefront", "wavefronts", "a wave", "a warp"),
         anti=_re(
-            r"\b(?:active|idle|half|width|mask\w*|of the|of a|of each|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|hard|dpp|"
-            r"nvidia|cuda|row|rows|quad|"
-            r"first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|workgroups?)\b|\( warp \)"
+            r"\b(?:active|idle|half|width|mask\w*|of the|of a|of each|emulat\w*|lane \d|lanes? \d|groups?|reads?|only|"
+            r"hard|dpp|nvidia|cuda|row|rows|quad|first|upper|lower|phases?|simd|cycles?|clocks?|at a time|blocks?|"
+            r"workgroups?)\b|\( warp \)"
         ),
         low=8,
         high=256,

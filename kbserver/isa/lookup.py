@@ -124,10 +124,9 @@ def builtin(name: str) -> BuiltinRow | None:
     return _builtins(current_roots().content / FOLDER / "builtins.jsonl").get(name)
 
 
-def has_builtin(stem: str) -> bool:
-    """Return whether a builtin is called `stem`, without what all of them begin with, types appended or not."""
-    names = _builtins(current_roots().content / FOLDER / "builtins.jsonl")
-    return any(name.startswith(f"__builtin_amdgcn_{stem}") for name in names)
+def builtin_names() -> list[str]:
+    """Return the names of all builtins, sorted."""
+    return sorted(_builtins(current_roots().content / FOLDER / "builtins.jsonl"))
 
 
 def near_builtins(name: str) -> tuple[str, ...]:
