@@ -3,7 +3,7 @@
 // Two stages in LDS: while the wavefronts multiply one, the loads of the other are in flight. A turn is
 //   wait for this stage's loads and for all wavefronts | start the loads of the next stage | multiply this stage
 // so that one barrier a turn does for both: what was read is free, what was loaded is there. The two stages are two
-// arrays, not one with an index: only then the compiler sees that reads of one need not wait for loads into the other.
+// arrays, not one with an index: so older compilers too see that reads of one need not wait for loads into the other.
 // Products of a stage whose operands are read may pass the barrier; the compiler puts them between the next loads.
 //
 // global_load_lds puts lane i's 16 bytes at base + 16 i. Eight lanes fill a row of 128 bytes, so the XOR of `place` is
