@@ -16,7 +16,7 @@ from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.query import Names, Query, Vocabulary, understand
 from kbserver.knowledge.ranking import CANDIDATES, reordered, spread
 from kbserver.knowledge.relevance import LEADING, Answer, is_answerable, names_other_vendor
-from kbserver.knowledge.snippets import ROOM, ROOMS, excerpt, units_of
+from kbserver.knowledge.snippets import ROOM, ROOMS, Unit, excerpt, units_of
 from kbserver.knowledge.storage import TEXT_UNITS, Row, Stored, Units, encode
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import Tokenizer, spelling
@@ -141,6 +141,7 @@ class SearchIndex:
         self._terms = Terms(stored)
         self._factor_lists: dict[tuple[str | None, str | None, tuple[str, ...]], Sequence[float]] = {}
         self._units: dict[int, Units] = {}
+        self._contents: dict[int, tuple[Sequence[Unit], Sequence[SourceRef]]] = {}
 
     def __len__(self) -> int:
         return len(self._stored.rows)
@@ -192,8 +193,7 @@ class SearchIndex:
             factors = list(factors)
             for entry, factor in named.items():
                 factors[entry] = factors[entry] and factor  # 0 is what a filter leaves out
-        weighed = ((score * factors[entry], entry) for entry, score in scores.items())
-        return [(-score, entry) for score, entry in weighed if score > 0]
+        return [(negative, entry) for entry, score in scores.items() if (negative := -score * factors[entry]) < 0]
 
     def _repaired(self, query: Query, hits: Sequence[Hit]) -> dict[str, str]:
         """Return repaired words with the words taken for them as the hits spell them: terms have lost their endings."""
@@ -227,6 +227,17 @@ class SearchIndex:
             units = self._units[entry] = self._stored.units(entry)
         return units
 
+    def _content(self, entry: int) -> tuple[Sequence[Unit], Sequence[SourceRef]]:
+        """Return the units of an entry's text and its sources."""
+        content = self._contents.get(entry)
+        if content is None:
+            if len(self._contents) >= MAX_REMEMBERED:
+                self._contents.clear()
+            body = self._stored.body(entry)
+            content = units_of(body["text"]), [SourceRef(**source) for source in body["sources"]]
+            self._contents[entry] = content
+        return content
+
     def _factors(self, arch: str | None, kind: str | None, named: tuple[str, ...]) -> Sequence[float]:
         """Return for each entry what its score counts: 0 when filtered out, less than 1 for another target."""
         key = (arch, kind, named)
@@ -237,11 +248,10 @@ class SearchIndex:
         return self._factor_lists[key]
 
     def _hit(self, entry: int, score: float, weights: Mapping[int, float], room: int) -> Hit:
-        body = self._stored.body(entry)
-        snippet = excerpt(units_of(body["text"]), self._units_of(entry)[TEXT_UNITS:], weights, room)
-        sources = [SourceRef(**source) for source in body["sources"]]
+        units, sources = self._content(entry)
+        snippet = excerpt(units, self._units_of(entry)[TEXT_UNITS:], weights, room)
         # Sources cited inside the excerpt come first; the order is otherwise that of the text.
-        sources.sort(key=lambda source: f"[{source.id}" not in snippet)
+        sources = sorted(sources, key=lambda source: f"[{source.id}" not in snippet)
         return Hit(entry, self.rows[entry], score, snippet, tuple(sources[:MAX_SOURCES]))
 
 

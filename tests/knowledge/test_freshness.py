@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kbserver.knowledge.entries import Corpus, Entry
-from kbserver.knowledge.freshness import KEPT_FILES, FreshIndex, Recipe, Vocabulary
+from kbserver.knowledge.freshness import KEPT_FILES, FreshIndex, Recipe, Vocabulary, files_under
 from tests.knowledge.entries_fake import GROUPS, NAMES, entry
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -199,3 +199,27 @@ def test_processes_that_build_and_remove_the_cache_at_once_all_answer_right(shel
         _, errors = child.communicate(timeout=60)
         assert (child.returncode, errors) == (0, b"")
     assert list(cache.glob(".search-*.tmp")) == []
+
+
+def test_files_are_listed_anew_when_a_folder_of_the_tree_changes(tmp_path: Path) -> None:
+    """Time stamps of long ago are those that a listing is remembered by."""
+    inner = tmp_path / "inner"
+    assert list(files_under(inner, ".md")) == []
+    inner.mkdir()
+    first, second = inner / "a.md", inner / "b.md"
+    first.write_text("a", "utf-8")
+    os.utime(inner, (1e9, 1e9))
+    os.utime(tmp_path, (1e9, 1e9))
+    assert list(files_under(tmp_path, ".md")) == [first]
+    second.write_text("b", "utf-8")
+    (inner / "c.yaml").write_text("c", "utf-8")
+    assert list(files_under(tmp_path, ".md")) == [first, second]
+    assert len(files_under(tmp_path, ".md", ".yaml")) == 3
+    os.utime(inner, (1e9, 1e9))
+    assert list(files_under(tmp_path, ".md")) == [first, second]
+    first.unlink()
+    assert list(files_under(tmp_path, ".md")) == [second]
+    second.rename(tmp_path / "b.md")
+    inner.joinpath("c.yaml").unlink()
+    inner.rmdir()
+    assert list(files_under(tmp_path, ".md")) == [tmp_path / "b.md"]
