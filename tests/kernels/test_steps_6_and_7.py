@@ -45,6 +45,22 @@ def test_an_iteration_of_step6_packed_is_500_packed_fma_and_144_unpacks() -> Non
     assert sum(count for name, count in loop.items() if name.startswith(("v_and_b32", "v_lshlrev_b32"))) == 144
 
 
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        ("step6_dot2", "gfx950"),
+        ("step6_packed", "gfx950"),
+        ("step6_packed", "gfx942"),
+        ("step7_toeplitz", "gfx950"),
+        ("step7_toeplitz", "gfx942"),
+    ],
+)
+def test_steps_6_and_7_compute_the_convolution_on_the_small_and_on_an_unseen_shape(name: str, arch: str) -> None:
+    report = verify_kernel(name=name, arch=arch, seeds=[1], orders=["seeded"], threads=1)
+    assert (report.verdict, report.findings) == ("PASS", [])
+    assert {line.shape for line in report.launches} == {"tiny", "held-out"}
+
+
 def test_step7_makes_two_planes_of_a_wavefront_s_share_with_150_matrix_operations_and_no_conflicts() -> None:
     report = paper(name="step7_toeplitz")
     assert report.per_wave["SQ_INSTS_MFMA"] == 150
