@@ -49,10 +49,11 @@ def _missing_waits(machine: Machine) -> tuple[DeviceFinding, ...]:
     """Return one finding for each place that touches what may still be under way; the same at every launch."""
     found = []
     for site, uses in groupby(machine.missing_waits, key=lambda use: use.site):
-        first = next(uses)
+        first = max(uses, key=lambda use: use.certain)
         instruction = machine.kernel.code[site].instruction
         where = str(instruction.source) if instruction.source else f"assembly line {instruction.line}"
-        found.append(DeviceFinding(MISSING_WAIT, 1, first.message(machine.kernel), where))
+        severity = "error" if first.certain else "warning"
+        found.append(DeviceFinding(MISSING_WAIT, 1, first.message(machine.kernel), where, severity))
     return tuple(found)
 
 

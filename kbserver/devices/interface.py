@@ -69,7 +69,7 @@ class LoadedInfo:
 class DeviceFinding:
     """Something that a launch did wrong, as the device saw it. `count` launches, lanes or rounds, as `kind` says.
 
-    severity: error, or note for what is told and decides nothing.
+    severity: error; warning for what may be a fault and cannot be decided here; note for what decides nothing.
     """
 
     kind: str

@@ -35,6 +35,7 @@ LDS_DIRECT = frozenset(
 )
 _LDS = "lds"
 """The "register file" under which direct loads into LDS are kept, by the site of the load."""
+_LDS_NAME = "LDS"
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,16 @@ class MissingWait:
     counter: str
     what: str
 
+    @property
+    def certain(self) -> bool:
+        """False for LDS: a read of one buffer while a direct load fills another is right, and has the same form."""
+        return self.what != _LDS_NAME
+
     def message(self, kernel: Kernel) -> str:
         """Return the finding in one sentence."""
         load, use = (" ".join(kernel.code[at].instruction.text.split()) for at in (self.loader, self.site))
-        return f"`{use}` uses {self.what} while `{load}` may be under way: no s_waitcnt {self.counter} proves it"
+        told = f"`{use}` uses {self.what} while `{load}` may be under way: no s_waitcnt {self.counter} proves it"
+        return told if self.certain else f"{told}; a fault if both mean the same bytes, which addresses alone can tell"
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,8 @@ _State = dict[tuple[str, int], _Load]
 def missing_waits(kernel: Kernel) -> list[MissingWait]:
     """Return every use before its wait, in program order.
 
-    A direct load into LDS that stands in one loop with the read is left out: a pipeline over two buffers has the same
-    form, and only addresses could tell them apart.
+    A direct load into LDS that stands in one loop with the read is left out: it is most often a pipeline over two
+    buffers. Outside of loops it is told, as not `certain`: only addresses could tell the buffers apart.
     """
     blocks = {block.start: block for block in find_blocks(kernel.code, kernel.rows, kernel.labels, kernel.entries)}
     ways = {start: _successors(kernel, block) for start, block in blocks.items()}
@@ -116,7 +123,7 @@ def _uses(d: Decoded, effect: Effects, state: _State, loops: _Loops) -> Iterator
         for key, load in list(state.items()):
             if key[0] == _LDS and not loops.together(load.site, d.index):
                 del state[key]
-                yield MissingWait(d.index, load.site, _named(load.counters), "LDS")
+                yield MissingWait(d.index, load.site, _named(load.counters), _LDS_NAME)
 
 
 def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
