@@ -24,7 +24,10 @@ from kbserver.core.progress import progress_to
 from kbserver.ops import Operation, operation_of, operations
 from kbserver.ops.registry import Parameter
 
-SOURCE_SUFFIXES = (".hip", ".cpp", ".cc", ".cu", ".c", ".h", ".hpp", ".s", ".txt", ".md", ".yaml")
+FILE_SUFFIXES = (
+    ".hip", ".cpp", ".cc", ".cu", ".c", ".h", ".hpp", ".s", ".asm", ".amdgcn", ".co", ".hsaco", ".o", ".elf", ".txt",
+    ".md", ".yaml",
+)  # fmt: skip
 MAX_STDIN_BYTES = 4 << 20
 
 
@@ -156,7 +159,13 @@ def _key_value(parameter: Parameter, text: str) -> tuple[str, str]:
 
 
 def _looks_like_file(value: str) -> bool:
-    return "/" in value or value.endswith(SOURCE_SUFFIXES) or Path(value).is_file()
+    """Return whether a value is meant as a path; a sentence with a slash in it ("at 8 TB/s") is none."""
+    try:
+        if Path(value).is_file():
+            return True
+    except (OSError, ValueError):
+        return False  # too long for a path, or with a NUL: text
+    return not any(map(str.isspace, value)) and ("/" in value or value.endswith(FILE_SUFFIXES))
 
 
 def _read_stdin() -> str:
