@@ -35,7 +35,8 @@ LDS_DIRECT = frozenset(
 )
 _LDS = "lds"
 """The "register file" under which direct loads into LDS are kept, by the site of the load."""
-_LDS_NAME = "LDS"
+_NONE_ARRIVED = ("no direct load into LDS has arrived", 0)
+"""In the state while this holds on some path: whatever a read means then, it is too early."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +47,9 @@ class MissingWait:
     loader: int
     counter: str
     what: str
-
-    @property
-    def certain(self) -> bool:
-        """False for LDS: a read of one buffer while a direct load fills another is right, and has the same form."""
-        return self.what != _LDS_NAME
+    certain: bool = True
+    """False where the read may mean bytes that an earlier direct load has filled: a pipeline over two buffers that is
+    right has the same form, and only addresses tell."""
 
     def message(self, kernel: Kernel) -> str:
         """Return the finding in one sentence."""
@@ -83,13 +82,13 @@ def missing_waits(kernel: Kernel) -> list[MissingWait]:
     """Return every use before its wait, in program order.
 
     A direct load into LDS that stands in one loop with the read is left out: it is most often a pipeline over two
-    buffers. Outside of loops it is told, as not `certain`: only addresses could tell the buffers apart.
+    buffers. Outside of loops it is told, and `certain` while no direct load has arrived on some path.
     """
     blocks = {block.start: block for block in find_blocks(kernel.code, kernel.rows, kernel.labels, kernel.entries)}
     ways = {start: _successors(kernel, block) for start, block in blocks.items()}
     done = [effects(d, row) for d, row in zip(kernel.code, kernel.rows, strict=True)]
     loops = _Loops(blocks, ways)
-    entry: dict[int, _State] = {0: {}}
+    entry: dict[int, _State] = {0: {_NONE_ARRIVED: _Load(-1, frozenset())}}
     found: dict[tuple[int, int], MissingWait] = {}
     work = [0]
     while work:
@@ -123,7 +122,7 @@ def _uses(d: Decoded, effect: Effects, state: _State, loops: _Loops) -> Iterator
         for key, load in list(state.items()):
             if key[0] == _LDS and not loops.together(load.site, d.index):
                 del state[key]
-                yield MissingWait(d.index, load.site, _named(load.counters), _LDS_NAME)
+                yield MissingWait(d.index, load.site, _named(load.counters), "LDS", _NONE_ARRIVED in state)
 
 
 def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
@@ -135,7 +134,7 @@ def _issue(kernel: Kernel, index: int, effect: Effects, state: _State) -> None:
     elif isinstance(row, Flow) and row.kind == "barrier":
         for key, load in list(state.items()):
             if load.arrived:
-                del state[key]
+                _arrive(state, key)
             elif key[0] == _LDS:
                 state[key] = replace(load, crossed=True)
     elif effect.counter is not None:
@@ -161,7 +160,13 @@ def _wait(state: _State, counter: str, left: int) -> None:
         elif load.crossed:
             state[key] = replace(load, arrived=True)
         else:
-            del state[key]
+            _arrive(state, key)
+
+
+def _arrive(state: _State, key: tuple[str, int]) -> None:
+    del state[key]
+    if key[0] == _LDS:
+        state.pop(_NONE_ARRIVED, None)
 
 
 def _waits(d: Decoded) -> dict[str, int]:

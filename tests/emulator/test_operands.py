@@ -34,7 +34,6 @@ from kbserver.toolchain.assembly import Instruction, split_operands
         ("0.15915494", Number(0.15915494)),
         ("off", Name("off")),
         (".LBB0_3", Name(".LBB0_3")),
-        ("src_shared_base", Name("src_shared_base")),
         ("v[3:1]", Name("v[3:1]")),
     ],
 )

@@ -180,7 +180,7 @@ def test_a_target_that_lacks_the_fact_names_where_it_exists() -> None:
 def test_many_facts_are_capped_with_their_total() -> None:
     result = hardware_fact("gfx950.mfma")
 
-    assert (len(result.facts), result.total, result.truncated) == (12, 54, True)
+    assert (len(result.facts), result.total, result.truncated) == (12, 68, True)
 
 
 def test_the_text_names_value_evidence_source_and_dissent() -> None:
