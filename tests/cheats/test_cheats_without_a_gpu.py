@@ -21,7 +21,9 @@ MODES_OF_A_SOURCE = {1, 2, 7, 8, 9, 10, 13, 14, 15, 16, 17, 22, 23, 24}
 @pytest.mark.parametrize("cheat", CHEATS, ids=lambda one: one.name)
 def test_a_cheat_does_not_pass(cheat: Fixture, tmp_path: Path) -> None:
     try:
-        report = verify_kernel(path=str(cheat.write(tmp_path)), variant=cheat.kernel, device="emulator", threads=1)
+        report = verify_kernel(
+            path=str(cheat.write(tmp_path)), variant=cheat.kernel, device="emulator", threads=1, check_workgroups=0
+        )
     except CompileFailed:
         assert cheat.emulator == ("compile_failed",)
         return

@@ -26,6 +26,7 @@ def exact_llvm() -> LlvmMc:
         pytest.skip(f"SKIPPED LOUDLY: regeneration was not compared: {error.one_line()}")
 
 
+@pytest.mark.slow
 def test_regeneration_of_the_instruction_tables_changes_nothing() -> None:
     files = generate.instruction_tables(exact_llvm())
     assert generate.differences(files, ROOT / FOLDER) == []

@@ -61,6 +61,7 @@ def test_steps_6_and_7_compute_the_convolution_on_the_small_and_on_an_unseen_sha
     assert {line.shape for line in report.launches} == {"tiny", "held-out"}
 
 
+@pytest.mark.slow
 def test_step7_makes_two_planes_of_a_wavefront_s_share_with_150_matrix_operations_and_no_conflicts() -> None:
     report = paper(name="step7_toeplitz")
     assert report.per_wave["SQ_INSTS_MFMA"] == 150
@@ -68,6 +69,7 @@ def test_step7_makes_two_planes_of_a_wavefront_s_share_with_150_matrix_operation
     assert report.lds is not None and report.lds.conflict_passes == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["step6_dot2", "step6_packed"])
 def test_step6_issues_less_than_two_fifths_of_the_valu_instructions_and_has_no_conflicts(name: str) -> None:
     before, after = paper(name="step5_sgb"), paper(name=name)
@@ -76,6 +78,7 @@ def test_step6_issues_less_than_two_fifths_of_the_valu_instructions_and_has_no_c
     assert ratio < 0.4
 
 
+@pytest.mark.slow
 def test_reads_of_8_bytes_in_the_tile_of_step5_are_all_unaligned_and_conflict_less(tmp_path: Path) -> None:
     text = (KERNELS / "step5_sgb.hip").read_text("utf-8")
     assert text.count(READS) == 1
