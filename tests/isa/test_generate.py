@@ -33,6 +33,7 @@ def test_regeneration_of_the_instruction_tables_changes_nothing() -> None:
     assert len(files) == 10
 
 
+@pytest.mark.slow
 def test_regeneration_of_one_builtin_in_forty_changes_nothing() -> None:
     # All 782 take minutes of compiling: `python -m kbserver.isa.generate --check` compares every one.
     if importlib.util.find_spec("ziglang") is None:

@@ -50,7 +50,7 @@ def test_an_iteration_of_step6_packed_is_500_packed_fma_and_144_unpacks() -> Non
     [
         ("step6_dot2", "gfx950"),
         ("step6_packed", "gfx950"),
-        ("step6_packed", "gfx942"),
+        pytest.param("step6_packed", "gfx942", marks=pytest.mark.slow),
         ("step7_toeplitz", "gfx950"),
         ("step7_toeplitz", "gfx942"),
     ],

@@ -44,7 +44,7 @@ def test_a_broken_kernel_is_rejected_for_the_right_reason(mutant: Mutant, tmp_pa
         assert errors <= {"lds_race", "global_race", "uninitialised_read", "missing_wait_states"}
 
 
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("arch", [pytest.param("gfx942", marks=pytest.mark.slow), "gfx950"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_an_original_passes_in_every_wave_order(kernel: str, arch: str) -> None:
     report = verify_kernel(name=kernel, arch=arch, seeds=[1, 2], threads=1)

@@ -82,7 +82,15 @@ def test_the_table_of_a_readme_is_made_of_its_measurements(folder: Path) -> None
     assert named == {name for path, name in VARIANTS if path.parent == folder}
 
 
-@pytest.mark.parametrize(("path", "name"), VARIANTS, ids=[name for _, name in VARIANTS])
+LONG = {"bucket_dispatch_naive", "bucket_sort_naive", "bucket_sort_direct", "grouped_conv8_naive"}
+"""Variants that take ten seconds each and are no folder's main one."""
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [pytest.param(path, name, marks=[pytest.mark.slow] if name in LONG else []) for path, name in VARIANTS],
+    ids=[name for _, name in VARIANTS],
+)
 def test_a_variant_builds_without_warnings_is_right_and_counts_as_its_file_says(path: Path, name: str) -> None:
     task, variant = variant_of(path, name)
     emulator = find_device("emulator")
