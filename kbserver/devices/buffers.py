@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -61,3 +64,18 @@ class SharedBuffer:
         del self.array, self.whole
         self._map = None  # type: ignore[assignment]
         os.close(self.fd)
+
+
+@contextmanager
+def mapped(layouts: Sequence[dict[str, Any]], fds: list[int]) -> Iterator[list[SharedBuffer]]:
+    """Map the buffers that a message describes for the time of its work, taking a descriptor of `fds` for each."""
+    buffers = []
+    for entry in layouts:
+        layout = Layout(**{**entry, "shape": tuple(entry["shape"])})
+        # An input is mapped without the right to write: not even a fault of the emulator can change it.
+        buffers.append(SharedBuffer(layout, fds.pop(0), read_only=not layout.writable))
+    try:
+        yield buffers
+    finally:
+        for buffer in buffers:
+            buffer.close()

@@ -9,13 +9,11 @@ import os
 import resource
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kbserver.core.errors import InternalError, KbError
-from kbserver.devices.buffers import Layout, SharedBuffer
+from kbserver.devices.buffers import mapped
 from kbserver.devices.channel import ChannelClosed, close_all, receive, send
 from kbserver.devices.interface import LaunchReport, Support
 
@@ -60,7 +58,7 @@ class Worker:
         """Run the loaded kernel over the buffers behind the descriptors."""
         from kbserver.devices.emulator_launch import launch
 
-        with _mapped(message, fds) as buffers:
+        with mapped(message["buffers"], fds) as buffers:
             report: LaunchReport = launch(self.machine, message, buffers)
         return {**report.__dict__, "findings": [finding.__dict__ for finding in report.findings]}
 
@@ -68,7 +66,7 @@ class Worker:
         """Count the loaded kernel's instructions and accesses over the buffers behind the descriptors."""
         from kbserver.devices.emulator_profile import profile
 
-        with _mapped(message, fds) as buffers:
+        with mapped(message["buffers"], fds) as buffers:
             return profile(self.machine, message, buffers)
 
     def load_checks(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
@@ -85,7 +83,7 @@ class Worker:
         """Check one launch over the buffers behind the descriptors."""
         from kbserver.devices.emulator_check import check
 
-        with _mapped(message, fds) as buffers:
+        with mapped(message["buffers"], fds) as buffers:
             report = check(self.checker, message, buffers)
         return {**report.__dict__, "findings": [finding.__dict__ for finding in report.findings]}
 
@@ -97,21 +95,6 @@ def _program(fds: list[int]) -> Any:
     with os.fdopen(fds.pop(), "rb") as handle:
         handle.seek(0)
         return parse_assembly(handle.read().decode("utf-8", "replace"))
-
-
-@contextmanager
-def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuffer]]:
-    """Map the buffers of a message for the time of one launch."""
-    buffers = []
-    for entry in message["buffers"]:
-        layout = Layout(**{**entry, "shape": tuple(entry["shape"])})
-        # An input is mapped without the right to write: not even a fault of the emulator can change it.
-        buffers.append(SharedBuffer(layout, fds.pop(0), read_only=not layout.writable))
-    try:
-        yield buffers
-    finally:
-        for buffer in buffers:
-            buffer.close()
 
 
 def _survey(program: Any, entry: str) -> tuple[Support, bool]:

@@ -4,49 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from importlib import import_module
 
 from kbserver.emulator.runtime.routine import Routine
+
+MODULES = (
+    "atomic_operations", "atomics", "bounds", "buffers", "direct", "flat", "global_memory", "grid", "lds",
+    "permutes", "private_buffers", "scalar_memory", "scratch", "transposes",
+)  # fmt: skip
 
 
 @lru_cache(maxsize=1)
 def routines() -> Mapping[str, Routine]:
     """Return every runtime function by name."""
-    from kbserver.emulator.runtime import (
-        atomic_operations,
-        atomics,
-        bounds,
-        buffers,
-        direct,
-        flat,
-        global_memory,
-        grid,
-        lds,
-        permutes,
-        private_buffers,
-        scalar_memory,
-        scratch,
-        transposes,
-    )
-
-    modules = (
-        atomic_operations,
-        atomics,
-        bounds,
-        buffers,
-        direct,
-        flat,
-        global_memory,
-        grid,
-        lds,
-        permutes,
-        private_buffers,
-        scalar_memory,
-        scratch,
-        transposes,
-    )
     table: dict[str, Routine] = {}
-    for module in modules:
-        table.update(module.ROUTINES)
+    for name in MODULES:
+        table.update(import_module(f"kbserver.emulator.runtime.{name}").ROUTINES)
     return table
 
 

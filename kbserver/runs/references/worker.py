@@ -9,13 +9,11 @@ import os
 import socket
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
 from kbserver.core.errors import ContentError, KbError
-from kbserver.devices.buffers import Layout, SharedBuffer
+from kbserver.devices.buffers import mapped
 from kbserver.devices.channel import ChannelClosed, close_all, receive, send
 from kbserver.devices.worker import confine, limit_process
 from kbserver.runs.problem import Problem
@@ -42,14 +40,14 @@ class Worker:
 
     def inputs(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         made = self.reference.inputs(self.problem, message["sizes"], message["seed"], message["family"])
-        with _mapped(message, fds) as buffers:
+        with mapped(message["layouts"], fds) as buffers:
             for buffer in buffers:
                 buffer.array[...] = made[buffer.layout.name]
         return {}
 
     def exact(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         count = len(message["inputs"])
-        with _mapped(message, fds) as buffers:
+        with mapped(message["layouts"], fds) as buffers:
             inputs = {buffer.layout.name: buffer.array.copy() for buffer in buffers[:count]}
             found = self.reference.arrays(self.problem, message["sizes"], inputs)
             for place, name in enumerate(message["outputs"]):
@@ -59,19 +57,6 @@ class Worker:
 
     def flops(self, message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         return {"flops": self.reference.flops(self.problem, message["sizes"])}
-
-
-@contextmanager
-def _mapped(message: dict[str, Any], fds: list[int]) -> Iterator[list[SharedBuffer]]:
-    buffers = []
-    for entry in message["layouts"]:
-        layout = Layout(**{**entry, "shape": tuple(entry["shape"])})
-        buffers.append(SharedBuffer(layout, fds.pop(0), read_only=not layout.writable))
-    try:
-        yield buffers
-    finally:
-        for buffer in buffers:
-            buffer.close()
 
 
 def told(error: BaseException, name: str) -> ContentError:
