@@ -25,6 +25,12 @@ LEADING = 3
 MIN_REPAIRED = 6
 """A shorter word that was repaired may as well be a word of its own: bread is no misspelt read. So may one that lost
 or gained two letters."""
+_FIELD = """
+cdna rocm hip hipcc hipblaslt hipify miopen rocblas rocgdb rocm-smi rocminfo rocprof rocprofv3 rocprof-compute omniperf
+agpr lds mfma salu sgpr smfmac valu vgpr wavefront workgroup xcc xcd
+"""
+FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
+"""Words of our field alone. Who uses one asks about it, whatever else the query says."""
 _OWN = "amd instinct cdna rocm hip hipcc miopen rocprof hipblaslt rocblas lds mfma"
 OWN_WORDS = frozenset(_OWN.split())
 _COUNTERPART = """
@@ -66,10 +72,12 @@ def names_other_vendor(query: Query) -> bool:
 
 def is_answerable(query: Query, terms: Terms, leading: Iterable[int], units: Callable[[int], Units]) -> bool:
     """True when the query is about what is indexed. `leading`: the first hits."""
+    if any(term in FIELD_WORDS for word in query.words for term in word.terms):
+        return True
     words = [_weighed(word, terms) for word in query.words]
     topics = sum(word.topic_idf for word in words)
     unknown = sum(word.idf for word in words if not word.known)
-    if not unknown:
+    if not unknown or (query.archs and topics):
         return True
     found = [_held(words, units(entry)) for entry in leading]
     if any(len(idf) >= ENOUGH_TOPICS for idf in found):
@@ -85,7 +93,8 @@ def _weighed(word: Word, terms: Terms) -> Weighed:
         return Weighed(terms.idf_of_unknown, False, ())
     found = [term for term in map(terms.get, word.terms) if term is not None]
     if not found:
-        return Weighed(terms.idf_of_unknown, False, ())
+        # A number that no entry has (a size in an error message) says nothing about the topic.
+        return Weighed(0.0, True, ()) if word.text.isdigit() else Weighed(terms.idf_of_unknown, False, ())
     topics = tuple((term.number, term.idf) for term in found if term.topic)
     return Weighed(max(term.idf for term in found), True, topics)
 

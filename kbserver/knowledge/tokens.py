@@ -37,6 +37,11 @@ _UNITS = {
     "kib": "kb", "k": "kb", "mib": "mb", "gib": "gb", "tib": "tb", "bytes": "b", "byte": "b", "flop": "flops",
     "tflop": "tflops", "bank": "banks", "bit": "bits", "cycle": "cycles", "dword": "dwords",
 }  # fmt: skip
+_WIDTHS = {
+    "b8": "8bits", "b16": "16bits", "b32": "32bits", "b64": "64bits", "b96": "96bits", "b128": "128bits",
+    "dwordx2": "64bits", "dwordx3": "96bits", "dwordx4": "128bits",
+}  # fmt: skip
+"""How mnemonics spell the width of an access: `ds_read_b128` is a 16-byte read, as is `global_load_dwordx4`."""
 _SEPARATORS = re.compile(r"[-_./:+']+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+\w*|[A-Z]")
 _SHAPE = re.compile(r"(\d+x\d+)(?:x\d+)+(\w*)")
@@ -48,6 +53,8 @@ sent:send spent:spend taken:take took:take written:write wrote:write
 bigger:big costly:cost faster:fast fastest:fast higher:high larger:large largest:large longer:long slower:slow
 slowest:slow smaller:small wider:wide
 """
+_NAMES = frozenset(("valu",))
+"""Names of the field that a shortened English word must not become."""
 _BASE = dict(pair.split(":") for pair in _FORMS.split())
 _NOUNS = (
     ("ization", "iz"), ("ation", "at"), ("ition", "it"), ("ersion", "ert"), ("ction", "ct"), ("ssion", "ss"),
@@ -77,7 +84,7 @@ def _verb(word: str) -> str:
             doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"
             word = rest[:-1] if doubled else rest
             break
-    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+    return word[:-1] if len(word) > 3 and word.endswith("e") and word[:-1] not in _NAMES else word
 
 
 def spelling(term: str, texts: Iterable[str]) -> str:
@@ -116,6 +123,8 @@ def word_tokens(word: str) -> tuple[str, ...]:
 def _piece_tokens(piece: str) -> Iterator[str]:
     lower = piece.lower()
     yield stem(lower)
+    if lower in _WIDTHS:
+        yield _WIDTHS[lower]
     shape = _SHAPE.fullmatch(lower)
     if shape:
         yield shape[1]  # 16x16x32 is also a 16x16 shape
@@ -132,12 +141,14 @@ def _piece_tokens(piece: str) -> Iterator[str]:
 
 
 def quantity_tokens(number: str, unit: str) -> tuple[str, ...]:
-    """Return the tokens of a quantity: `160KB`, `160 KiB` and `163,840 bytes` share `160kb`."""
+    """Return the tokens of a quantity: `160KB`, `160 KiB` and `163,840 bytes` share `160kb`, 16 bytes are 128 bits."""
     digits = number.replace(",", "").replace(" ", "")
     short = _UNITS.get(unit.lower(), unit.lower())
     tokens = [digits, digits + short]
     if short == "b" and digits.isdigit() and int(digits) and int(digits) % 1024 == 0:
         tokens.append(f"{int(digits) // 1024}kb")
+    elif short == "b" and digits.isdigit():
+        tokens.append(f"{int(digits) * 8}bits")
     return tuple(tokens)
 
 

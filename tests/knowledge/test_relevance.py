@@ -65,6 +65,18 @@ def test_a_counterpart_or_a_comparison_with_ours_is_answered(query: str) -> None
     assert answer(query) is Answer.FOUND
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "restart 16384100 987650 12345",
+        "is there any way whatsoever of asking politely about LDS",
+        "FROBNICATE_ALL cannot dispatch loads MI355X",
+    ],
+)
+def test_numbers_names_of_the_field_and_targets_are_no_sign_of_another_topic(query: str) -> None:
+    assert answer(query) is Answer.FOUND
+
+
 def test_a_target_that_is_not_ours_is_answered_only_by_what_names_it() -> None:
     assert [hit.row.ref for hit in INDEX.search("wavefront of gfx1100").hits] == ["d.md#wave"]
     assert answer("LDS size of gfx1201") is Answer.OTHER_TARGET

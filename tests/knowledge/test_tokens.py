@@ -32,6 +32,9 @@ TOKENIZER = Tokenizer(
         ("__syncthreads()", {"__syncthreads", "syncthread"}),
         ("s_waitcnt vmcnt(0)", {"s_waitcnt", "waitcnt", "vmcnt", "0"}),
         ("0x800", {"0x800"}),
+        ("ds_read_b128", {"ds_read_b128", "read", "b128", "128bits"}),
+        ("global_load_dwordx4", {"global", "load", "dwordx4", "128bits"}),
+        ("16-byte loads", {"16", "16b", "128bits", "load"}),
         ("atomicAdd", {"atomicadd", "atomic", "add"}),
         ("тест", {"тест"}),
         ("ﬁne", {"fin"}),
@@ -80,7 +83,7 @@ def test_forms_of_one_word_share_a_stem(forms: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["pass", "bus", "analysis", "lds", "is", "gfx942s", "string", "speed", "exceed", "mi350x"]
+    "word", ["pass", "bus", "analysis", "lds", "is", "gfx942s", "string", "speed", "exceed", "mi350x", "value"]
 )
 def test_words_without_such_an_ending_stay(word: str) -> None:
     assert stem(word) == word
