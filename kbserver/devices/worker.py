@@ -42,7 +42,7 @@ class Worker:
             error.details["support"] = support.__dict__
             raise
         cache = message.get("cache")
-        self.machine = Machine(kernel, cache=Path(cache) if cache else None)
+        self.machine = Machine(kernel, cache=Path(cache) if cache else None, adaptive=True)
         return {
             "support": support.__dict__,
             "arguments": sum(not str(a.get("value_kind", "")).startswith("hidden_") for a in kernel.arguments),

@@ -270,3 +270,20 @@ def test_a_trap_fails_the_launch_and_names_its_place() -> None:
 def test_a_debug_trap_is_refused() -> None:
     with pytest.raises(UnsupportedInstruction, match="a trap other than 2"):
         machine("\ts_trap 3")
+
+
+def test_an_adaptive_machine_is_optimised_when_its_work_is_spent_and_computes_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernel = load_kernel(parse_assembly(_KERNEL.format(body=_IDENTITY, arch="gfx950", lds=0)))
+    monkeypatch.setattr("kbserver.emulator.machine.QUICK_WORK", 20 * len(kernel.code))
+    adaptive, optimised = Machine(kernel, adaptive=True), Machine(kernel)
+    used, results = [], []
+    for _ in range(3):  # 12 wavefronts a launch: the second exceeds what quickly compiled code may do
+        memory = Memory()
+        out = memory.output("out", (2, 2, 3, 4, 16), np.uint32)
+        adaptive.launch(memory, [out, 7], grid=(3, 2, 2), block=(16, 4, 1))
+        used.append(adaptive.code is optimised.code)
+        results.append(out.array.tobytes())
+    assert used == [False, True, True]
+    assert len(set(results)) == 1

@@ -93,9 +93,10 @@ class WatchedMachine(Machine):
         self._pages = aligned_bytes(2 * runtime.PAGE_BYTES)
         super().__init__(kernel, cache=cache, observers=[_Marks()])
 
-    def _compile(self, cache: Path | None) -> HostCode:
+    def _compile(self, *, quick: bool) -> HostCode:
+        del quick  # always: it runs little
         finish = (_version(), instrument)
-        return compile_ir(self.translated.ir, cache, quick=True, exports=(runtime.STATE,), finish=finish)
+        return compile_ir(self.translated.ir, self._cache, quick=True, exports=(runtime.STATE,), finish=finish)
 
     def watch(
         self, memory: Memory, arguments: Sequence[Buffer | int | float | bytes], *, origins: Origins | None = None,
