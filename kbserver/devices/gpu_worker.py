@@ -13,9 +13,9 @@ import sys
 from dataclasses import asdict
 from typing import Any
 
-from kbserver.core.errors import InternalError, KbError, NoDevice
+from kbserver.core.errors import NoDevice
 from kbserver.devices.buffers import Layout, SharedBuffer
-from kbserver.devices.channel import ChannelClosed, close_all, receive, send
+from kbserver.devices.serving import answer_messages
 
 
 class GpuWorker:
@@ -86,20 +86,7 @@ def serve(channel: socket.socket) -> None:
     """Answer messages until the caller closes the channel."""
     confine_process()
     worker = GpuWorker()
-    while True:
-        try:
-            message, fds = receive(channel)
-        except ChannelClosed:
-            return
-        try:
-            reply = {"ok": getattr(worker, message["do"])(message, fds)}
-        except KbError as error:
-            reply = error.payload()
-        except Exception as error:
-            reply = InternalError.of(error, "report it with the kernel").payload()
-        finally:
-            close_all(fds)
-        send(channel, reply)
+    answer_messages(channel, lambda message, fds: getattr(worker, message["do"])(message, fds))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kbserver.core.errors import InternalError, KbError
+from kbserver.core.errors import KbError
 from kbserver.devices.buffers import mapped
-from kbserver.devices.channel import ChannelClosed, close_all, receive, send
 from kbserver.devices.interface import LaunchReport, Support
+from kbserver.devices.serving import answer_messages
 
 MAX_MISSING = 20
 
@@ -158,25 +158,15 @@ def confine(cache: str | None) -> bool:
 def serve(channel: socket.socket) -> None:
     """Answer messages until the caller closes the channel."""
     worker = Worker()
-    while True:
-        try:
-            message, fds = receive(channel)
-        except ChannelClosed:
-            return
-        try:
-            if message["do"] in ("load", "load_checks"):
-                limit_process(message["memory_bytes"], message["wall_s"])
-                confine(message.get("cache"))
-            reply = {"ok": getattr(worker, message["do"])(message, fds)}
-        except KbError as error:
-            reply = error.payload()
-        except MemoryError:
-            reply = {"error": {"code": "memory", "message": "the memory limit was reached"}}
-        except Exception as error:
-            reply = InternalError.of(error, "report it with the kernel").payload()
-        finally:
-            close_all(fds)
-        send(channel, reply)
+
+    def work(message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        if message["do"] in ("load", "load_checks"):
+            limit_process(message["memory_bytes"], message["wall_s"])
+            confine(message.get("cache"))
+        answer: dict[str, Any] = getattr(worker, message["do"])(message, fds)
+        return answer
+
+    answer_messages(channel, work)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from kbserver.core.errors import NoDevice, Unavailable, UsageError
 from kbserver.ops.compile import resolve_target
+from kbserver.ops.kernel_arguments import (
+    AsVariant,
+    HostThreads,
+    KernelName,
+    KernelPath,
+    ShapeName,
+    TargetName,
+    TaskFile,
+)
 from kbserver.ops.other import looks_like_file, other_subject
 from kbserver.ops.registry import Arg, operation
 from kbserver.ops.verify import find_subject, find_threads
@@ -30,34 +39,12 @@ HOT_LINES, SITES = 10, 12
     cannot_tell=lambda result: result.profiler is not None and result.profiler.reason is not None,
 )
 def profile_kernel(
-    name: Annotated[
-        str | None,
-        Arg(
-            "A kernel by name (of kernels/ or reference_kernels/), or your own file.",
-            positional=True,
-            file_argument="path",
-        ),
-    ] = None,
-    path: Annotated[
-        str | None, Arg("Your own kernel: source, assembly text (.s) or code object (.co, .hsaco).")
-    ] = None,
-    task: Annotated[
-        str | None, Arg("Task file that says what is launched; default: the one that has the variant.", metavar="FILE")
-    ] = None,
-    variant: Annotated[
-        str | None,
-        Arg(
-            "The variant whose entry symbol, arguments, layout and launch your file has.",
-            flags=("--as",),
-            metavar="VARIANT",
-        ),
-    ] = None,
-    shape: Annotated[
-        str | None, Arg("A shape of the task, such as small or paper; default: tiny, or its first.")
-    ] = None,
-    arch: Annotated[
-        str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
-    ] = None,
+    name: KernelName = None,
+    path: KernelPath = None,
+    task: TaskFile = None,
+    variant: AsVariant = None,
+    shape: ShapeName = None,
+    arch: TargetName = None,
     device: Annotated[
         str,
         Arg(
@@ -82,7 +69,7 @@ def profile_kernel(
         str | None,
         Arg("Another kernel to set this one against: a name, or a file with the same launch.", metavar="BEFORE"),
     ] = None,
-    threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
+    threads: HostThreads = None,
 ) -> ProfileReport:
     """Count what a kernel executes, without a GPU: its machine code runs on this CPU. Exact counts per wavefront under
     the names of the SQ_INSTS_* hardware counters, mix, active lanes, hot loop and source lines; bytes and cache lines

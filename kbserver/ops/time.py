@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kbserver.core.errors import UsageError
+from kbserver.ops.kernel_arguments import AsVariant, HostThreads, KernelName, TaskFile
 from kbserver.ops.registry import Arg, operation
 from kbserver.ops.verify import find_subject, find_threads
 from kbserver.runs.report import Finding
@@ -50,14 +51,7 @@ MAX_FINDINGS = 20
     cannot_tell=lambda result: result.verdict == CANNOT_TELL,
 )
 def time_kernel(
-    name: Annotated[
-        str | None,
-        Arg(
-            "A kernel by name (of kernels/ or reference_kernels/), or your own .hip file.",
-            positional=True,
-            file_argument="path",
-        ),
-    ] = None,
+    name: KernelName = None,
     against: Annotated[
         str | None,
         Arg(
@@ -66,17 +60,8 @@ def time_kernel(
         ),
     ] = None,
     path: Annotated[str | None, Arg("Your own kernel source file.")] = None,
-    task: Annotated[
-        str | None, Arg("Task file that says what is computed; default: the one that has the variant.", metavar="FILE")
-    ] = None,
-    variant: Annotated[
-        str | None,
-        Arg(
-            "The variant whose entry symbol, arguments, layout and launch your file has.",
-            flags=("--as",),
-            metavar="VARIANT",
-        ),
-    ] = None,
+    task: TaskFile = None,
+    variant: AsVariant = None,
     shape: Annotated[str | None, Arg("A shape of the task; default: the published one.")] = None,
     arch: Annotated[str | None, Arg("Target; default: the device's.", flags=("--arch", "-a"))] = None,
     device: Annotated[
@@ -87,7 +72,7 @@ def time_kernel(
         ),
     ] = "auto",
     budget: Annotated[float, Arg("Seconds to spend on samples at most.", metavar="SECONDS")] = DEFAULT_BUDGET_S,
-    threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
+    threads: HostThreads = None,
 ) -> TimeReport:
     """Measure a kernel's time on a GPU of this machine: the median of single launches with its confidence interval,
     with cold and with warm caches, on fresh inputs each time, every output checked, interleaved with a baseline.

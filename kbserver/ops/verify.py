@@ -10,6 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import UsageError
+from kbserver.ops.kernel_arguments import (
+    AsVariant,
+    HostThreads,
+    KernelName,
+    KernelPath,
+    ShapeName,
+    TargetName,
+    TaskFile,
+)
 from kbserver.ops.registry import Arg, operation
 from kbserver.ops.where import choose
 from kbserver.runs.report import (
@@ -51,34 +60,12 @@ MAX_THREADS = 64
     cannot_tell=lambda result: result.verdict == NOT_VERIFIED,
 )
 def verify_kernel(
-    name: Annotated[
-        str | None,
-        Arg(
-            "A kernel by name (of kernels/ or reference_kernels/), or your own file.",
-            positional=True,
-            file_argument="path",
-        ),
-    ] = None,
-    path: Annotated[
-        str | None, Arg("Your own kernel: source, assembly text (.s) or code object (.co, .hsaco).")
-    ] = None,
-    task: Annotated[
-        str | None, Arg("Task file that says what is computed; default: the one that has the variant.", metavar="FILE")
-    ] = None,
-    variant: Annotated[
-        str | None,
-        Arg(
-            "The variant whose entry symbol, arguments, layout and launch your file has.",
-            flags=("--as",),
-            metavar="VARIANT",
-        ),
-    ] = None,
-    shape: Annotated[
-        str | None, Arg("A shape of the task, such as small or paper; default: tiny, or its first.")
-    ] = None,
-    arch: Annotated[
-        str | None, Arg("Target or product: gfx942, gfx950, MI300X, ...; default gfx950.", flags=("--arch", "-a"))
-    ] = None,
+    name: KernelName = None,
+    path: KernelPath = None,
+    task: TaskFile = None,
+    variant: AsVariant = None,
+    shape: ShapeName = None,
+    arch: TargetName = None,
     device: Annotated[
         str,
         Arg(
@@ -100,7 +87,7 @@ def verify_kernel(
             flags=("--order",),
         ),
     ] = None,
-    threads: Annotated[int | None, Arg("Host threads; default: all that this process may use.")] = None,
+    threads: HostThreads = None,
     check_workgroups: Annotated[
         int | None,
         Arg(

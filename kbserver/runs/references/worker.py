@@ -12,9 +12,9 @@ import traceback
 from types import SimpleNamespace
 from typing import Any
 
-from kbserver.core.errors import ContentError, KbError
+from kbserver.core.errors import ContentError
 from kbserver.devices.buffers import mapped
-from kbserver.devices.channel import ChannelClosed, close_all, receive, send
+from kbserver.devices.serving import answer_messages
 from kbserver.devices.worker import confine, limit_process
 from kbserver.runs.problem import Problem
 from kbserver.runs.references.module import ModuleReference
@@ -76,22 +76,12 @@ def serve(channel: socket.socket) -> None:
     worker = Worker()
     limit_process(MEMORY_BYTES, LIFE_S)
     confine(None)
-    while True:
-        try:
-            message, fds = receive(channel)
-        except ChannelClosed:
-            return
-        try:
-            reply = {"ok": getattr(worker, message["do"])(message, fds)}
-        except KbError as error:
-            reply = error.payload()
-        except MemoryError:
-            reply = {"error": {"code": "memory", "message": "the memory limit was reached"}}
-        except BaseException as error:  # its author's code may raise anything, SystemExit too
-            reply = told(error, worker.name).payload()
-        finally:
-            close_all(fds)
-        send(channel, reply)
+    answer_messages(
+        channel,
+        lambda message, fds: getattr(worker, message["do"])(message, fds),
+        unforeseen=lambda error: told(error, worker.name),
+        caught=BaseException,  # its author's code may raise anything, SystemExit too
+    )
 
 
 if __name__ == "__main__":
