@@ -15,17 +15,18 @@ MAX_SOURCES = 4
 
 @renders(KnowledgeMap)
 def knowledge_map(result: KnowledgeMap) -> Document:
-    """The whole map names documents by folder, for brevity; an opened topic, document or path gives full refs."""
+    """The whole map names topics and reading paths only: one that named every document would cost what it saves."""
     out = Document().say(f"Knowledge map, version {result.version}. `read` opens a ref, `search` finds an answer.")
     whole = bool(result.topics and result.reading_paths)
     if whole:
-        out.say("`map TOPIC` describes its documents, `map DOCUMENT` lists sections. Ref: gpu_arch/FOLDER/NAME.md")
+        out.say("`map TOPIC` describes its documents, `map DOCUMENT` lists sections.")
     for topic in result.topics:
+        if whole:
+            out.say(f"\n{topic.id} ({len(topic.refs)}): {topic.title}. {topic.summary}")
+            continue
         out.say(f"\n{topic.id}: {topic.title}. {topic.summary}")
         if topic.documents:
             out.say("\n".join(f"  {one.ref}\n    {one.summary}" for one in topic.documents))
-        elif whole:
-            out.say("\n".join(f"  {line}" for line in _by_folder(topic.refs)))
         elif topic.refs:
             out.say("\n".join(f"  {ref}" for ref in topic.refs))
     if whole:
@@ -35,17 +36,6 @@ def knowledge_map(result: KnowledgeMap) -> Document:
         for path in result.reading_paths:
             out.say(f"\nPath {path.id}: {path.title}\n  " + "\n  ".join(path.steps))
     return out
-
-
-def _by_folder(refs: Iterable[str]) -> Iterator[str]:
-    """Yield one line a folder: `general: lds, waits-and-barriers`, folders in the order of their first document."""
-    names: dict[str, list[str]] = {}
-    for ref in refs:
-        # A worked example is called by its folder.
-        folder, _, name = ref.removeprefix("gpu_arch/").removesuffix("/README.md").rpartition("/")
-        names.setdefault(folder, []).append(name.removesuffix(".md"))
-    for folder, documents in names.items():
-        yield f"{folder}: {', '.join(documents)}" if folder else ", ".join(documents)
 
 
 @renders(SearchResult)

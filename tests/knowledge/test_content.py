@@ -23,8 +23,7 @@ PAGES = sorted(
 
 MAX_SECTION_WORDS = 400
 MAX_LINES = 300
-MAX_MAP_CHARACTERS = 6000
-MAX_MAP_FOLDER_CHARACTERS = 16
+MAX_MAP_CHARACTERS = 4000
 
 FIGURE = re.compile(
     r"(?<![\w.])\d[\d.,]*\s?"
@@ -90,9 +89,6 @@ def test_every_reading_path_names_refs_that_open(content: Library):
 def test_the_map_stays_one_page(content: Library):
     index = content.index()
     size = sum(len(topic.id) + len(topic.title) + len(topic.summary) for topic in index.topics)
-    size += sum(len(Path(name).stem) + 2 for name in index.documents)
-    folders = {(topic.id, Path(name).parent) for topic in index.topics for name in topic.documents}
-    size += len(folders) * MAX_MAP_FOLDER_CHARACTERS
     size += sum(len(path.id) + len(path.title) for path in index.reading_paths)
     assert size < MAX_MAP_CHARACTERS
 

@@ -220,13 +220,11 @@ def test_a_topic_describes_each_document_in_a_page() -> None:
         assert len(render_plain(render(knowledge_map(topic.id)))) / 4 < 1500
 
 
-def test_every_document_of_the_page_of_the_map_is_named_as_its_ref_is_built() -> None:
-    page = render_plain(render(knowledge_map()))
-    assert "general: " in page and "Ref: gpu_arch/FOLDER/NAME.md" in page
-    for topic in knowledge_map().topics:
-        for ref in topic.refs:
-            # A worked example is called by its folder.
-            assert ref.removesuffix("/README.md").rpartition("/")[2].removesuffix(".md") in page
+def test_the_page_of_the_map_names_every_topic_with_its_number_of_documents_and_every_path() -> None:
+    whole = knowledge_map()
+    page = render_plain(render(whole))
+    assert [topic.id for topic in whole.topics if f"\n{topic.id} ({len(topic.refs)}): {topic.title}." not in page] == []
+    assert [path.id for path in whole.reading_paths if f"\n  {path.id}: {path.title}" not in page] == []
 
 
 def test_every_ref_of_the_map_and_of_the_index_opens() -> None:
