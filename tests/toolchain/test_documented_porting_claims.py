@@ -1,0 +1,127 @@
+"""What the pages on porting, timers and run-time modules say about code, settled by the compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.code_claims import PRELUDE, QUIET, instructions, names
+
+pytestmark = needs_clang
+
+ARCHS = ["gfx90a", "gfx942", "gfx950"]
+WORDS = "KERNEL void {0}(u32 *p) {{ u32 a = p[LANE], b = p[LANE + 64], c = p[LANE + 128]; p[LANE] = (u32)({1}); }}\n"
+FLOATS = "KERNEL void {0}(float *p) {{ float a = p[LANE], b = p[LANE + 64]; p[LANE] = {1}; }}\n"
+INTEGERS = {
+    "byte_perm": ("__builtin_amdgcn_perm(a, b, c)", "v_perm_b32"),
+    "funnel_shift": ("__builtin_amdgcn_alignbit(a, b, c)", "v_alignbit_b32"),
+    "bfe": ("__builtin_amdgcn_ubfe(a, 3, 5)", "v_bfe_u32"),
+    "dp4a_signed": ("__builtin_amdgcn_sdot4(a, b, c, false)", "v_dot4c_i32_i8"),
+    "dp4a_unsigned": ("__builtin_amdgcn_udot4(a, b, c, false)", "v_dot4_u32_u8"),
+    "sad": ("__builtin_amdgcn_sad_u8(a, b, c)", "v_sad_u8"),
+    "popc": ("__builtin_popcount(a) + b", "v_bcnt_u32_b32"),
+    "brev": ("__builtin_bitreverse32(a)", "v_bfrev_b32"),
+    "or3": ("a | b | c", "v_or3_b32"),
+    "and_or": ("(a & b) | c", "v_and_or_b32"),
+    "add3": ("a + b + c", "v_add3_u32"),
+    "mulhi": ("((u64)a * b) >> 32", "v_mul_hi_u32"),
+    "mul24": ("(a & 0xffffff) * (b & 0xffffff)", "v_mul_u32_u24"),
+    "min3": ("__builtin_elementwise_min(__builtin_elementwise_min(a, b), c)", "v_min3_u32"),
+}
+RAW_FLOATS = {
+    "ex2": ("__builtin_amdgcn_exp2f(a)", "v_exp_f32"),
+    "lg2": ("__builtin_amdgcn_logf(a)", "v_log_f32"),
+    "rcp": ("__builtin_amdgcn_rcpf(a)", "v_rcp_f32"),
+    "rsq": ("__builtin_amdgcn_rsqf(a)", "v_rsq_f32"),
+    "root": ("__builtin_amdgcn_sqrtf(a)", "v_sqrt_f32"),
+    "sine": ("__builtin_amdgcn_sinf(a)", "v_sin_f32"),
+    "clamp": ("__builtin_amdgcn_fmed3f(a, 0.f, b)", "v_med3_f32"),
+}
+INTRINSICS = "".join(WORDS.format(name, text) for name, (text, _) in INTEGERS.items())
+INTRINSICS += "".join(FLOATS.format(name, text) for name, (text, _) in RAW_FLOATS.items())
+INTRINSICS += WORDS.format("select_bits", "(a & c) | (b & ~c)")
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_an_intrinsic_of_cuda_becomes_the_documented_instruction(arch: str):
+    found = instructions(INTRINSICS, arch)
+    for name, (_, instruction) in (INTEGERS | RAW_FLOATS).items():
+        assert instruction in names(found[name]), name
+    # CDNA4 has an instruction for any function of three operands.
+    assert ("v_bitop3_b32" if arch == "gfx950" else "v_bfi_b32") in names(found["select_bits"])
+
+
+STREAMING = """
+KERNEL void streaming(u32 *p) {
+    __builtin_nontemporal_store(__builtin_nontemporal_load(p + LANE), p + LANE + 64);
+}
+KERNEL void fenced(u32 *p) {
+    p[LANE] = 1;
+    __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
+    p[LANE + 64] = 2;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_streaming_accesses_and_device_fences(arch: str):
+    found = instructions(STREAMING, arch)
+    bits = " glc slc" if arch == "gfx90a" else " nt"
+    accesses = [line for line in found["streaming"] if line.startswith("global_")]
+    assert len(accesses) == 2
+    assert all(bits in line for line in accesses)
+    fences = {line for line in found["fenced"] if line.startswith("buffer_")}
+    assert fences == ({"buffer_wbinvl1_vol"} if arch == "gfx90a" else {"buffer_wbl2 sc1", "buffer_inv sc1"})
+
+
+TIMED = """
+KERNEL void bare(float *p, u64 *t, float a) {
+    u64 start = __builtin_amdgcn_s_memrealtime();
+    float x = p[0];
+    for (int i = 0; i < 32; i++) x = x * a + 1.f;
+    u64 stop = __builtin_amdgcn_s_memrealtime();
+    t[0] = stop - start;
+    p[1] = x;
+}
+KERNEL void fixed(float *p, u64 *t, float a) {
+    u64 start = __builtin_amdgcn_s_memrealtime();
+    __builtin_amdgcn_sched_barrier(0);
+    float x = p[0];
+    for (int i = 0; i < 32; i++) x = x * a + 1.f;
+    asm volatile("" :: "v"(x));
+    __builtin_amdgcn_sched_barrier(0);
+    u64 stop = __builtin_amdgcn_s_memrealtime();
+    t[0] = stop - start;
+    p[1] = x;
+}
+"""
+
+
+def timed_work(lines: list[str]) -> int:
+    """Return how many of the multiply-adds stand between the two reads of the clock."""
+    found = names(lines)
+    start = found.index("s_memrealtime")
+    stop = found.index("s_memrealtime", start + 1)
+    return sum(name.startswith(("v_fma", "v_fmac")) for name in found[start:stop])
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_work_leaves_a_timed_span_unless_it_is_held(arch: str):
+    found = instructions(TIMED, arch)
+    assert timed_work(found["bare"]) < 32
+    assert timed_work(found["fixed"]) == 32
+
+
+VARIABLES = """
+__attribute__((constant)) int kept[4];
+static __attribute__((constant)) int dropped[4];
+static __attribute__((constant, used)) int held[4];
+KERNEL void idle(int *p) { p[0] = 1; }
+"""
+
+
+def test_only_a_static_variable_that_nobody_reads_is_dropped():
+    text = compile_hip(PRELUDE + VARIABLES, "gfx942", QUIET).text
+    assert "\nkept:" in text
+    assert "held:" in text
+    assert "dropped" not in text
