@@ -1,10 +1,9 @@
 """Whether a query is about what is indexed at all: otherwise the best match of a stray word would pass for an answer.
 
-A word is a topic when entries are about it: their titles, tags or synonyms hold it, or it is an identifier. Two shares
-of the query's idf decide. Of its words that are topics or are held by no entry, how much are topics? And of all its
-words, how much does a leading hit hold as topics? Only when their product is small is there no answer: a long question
-may have many words of no use, and a short one a single word that is not in the index. Three topics in one hit are no
-chance.
+A word is a topic when entries are about it: their titles, tags or synonyms hold it, or it is an identifier. A query
+that uses a word of our field alone, or an identifier that is a topic here, is about us. Any other must be held by one
+leading hit, by words and by topics, each as a share of the query's idf: the shorter the query, the more of it. In three
+words nearly all must be there; of eleven some are, and that is no chance.
 """
 
 from __future__ import annotations
@@ -18,16 +17,19 @@ from kbserver.knowledge.storage import Units
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import stem
 
-MIN_SHARE = 0.15
-"""Of the questions in tests/retrieval the lowest has 0.22; of queries about something else most have less than 0.1."""
-ENOUGH_TOPICS = 3
+ENOUGH = 2.1
+PER_WORD = 0.2
+"""Share as topics plus share as words plus PER_WORD for each word must be at least ENOUGH. Fitted to the opened
+questions of tests/retrieval, against queries on other subjects."""
 LEADING = 3
 MIN_REPAIRED = 6
 """A shorter word that was repaired may as well be a word of its own: bread is no misspelt read. So may one that lost
 or gained two letters."""
 _FIELD = """
-cdna rocm hip hipcc hipblaslt hipify miopen rocblas rocgdb rocm-smi rocminfo rocprof rocprofv3 rocprof-compute omniperf
-agpr lds mfma salu sgpr smfmac valu vgpr wavefront workgroup xcc xcd
+cdna rocm hip hipcc hipblaslt hipify hiprtc miopen rccl rocblas rocgdb rocm-smi rocminfo rocprof rocprofv3
+rocprof-compute omniperf aiter triton cuda hsa
+agpr dpp expcnt gemm isa lds lgkmcnt mfma salu sgpr smfmac tcc valu vgpr vmcnt xnack
+cta warp wavefront workgroup xcc xcd
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
 """Words of our field alone. Who uses one asks about it, whatever else the query says."""
@@ -42,15 +44,11 @@ ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 
 @dataclass(frozen=True)
 class Weighed:
-    """A word with the idf it counts; known: an entry has it; topics: numbers and idf of those of its terms."""
+    """A word with the idf it counts, the numbers of its terms, and number and idf of those that are topics."""
 
     idf: float
-    known: bool
+    numbers: tuple[int, ...]
     topics: tuple[tuple[int, float], ...]
-
-    @property
-    def topic_idf(self) -> float:
-        return max((idf for _, idf in self.topics), default=0.0)
 
 
 class Answer(StrEnum):
@@ -72,35 +70,48 @@ def names_other_vendor(query: Query) -> bool:
 
 def is_answerable(query: Query, terms: Terms, leading: Iterable[int], units: Callable[[int], Units]) -> bool:
     """True when the query is about what is indexed. `leading`: the first hits."""
-    if any(term in FIELD_WORDS for word in query.words for term in word.terms):
+    if any(_is_ours(word, terms) for word in query.words):
         return True
-    words = [_weighed(word, terms) for word in query.words]
-    topics = sum(word.topic_idf for word in words)
-    unknown = sum(word.idf for word in words if not word.known)
-    if not unknown or (query.archs and topics):
+    texts = {word.text for word in query.words}
+    if OWN_WORDS & texts and (query.elsewhere or ASKS_FOR_COUNTERPART & texts):
         return True
-    found = [_held(words, units(entry)) for entry in leading]
-    if any(len(idf) >= ENOUGH_TOPICS for idf in found):
+    words = [word for word in (_weighed(word, terms) for word in query.words) if word.idf]
+    if len(words) < 2:
+        return all(word.numbers for word in words)  # nothing else could say more of what is meant
+    if query.archs and any(word.topics for word in words):
         return True
-    held = max(map(sum, found), default=0.0)
-    return topics * held >= MIN_SHARE * (topics + unknown) * sum(word.idf for word in words)
+    whole = sum(word.idf for word in words)
+    for entry in leading:
+        as_words, as_topics = _held(words, units(entry))
+        if as_words == whole or (as_words + as_topics) / whole + PER_WORD * len(words) >= ENOUGH:
+            return True
+    return False
+
+
+def _is_ours(word: Word, terms: Terms) -> bool:
+    """True for a word of the field, or one written as code (`num_warps`) that entries are about."""
+    if not FIELD_WORDS.isdisjoint(word.terms):
+        return True
+    whole = terms.get(word.text) if "_" in word.text else None
+    return whole is not None and whole.topic
 
 
 def _weighed(word: Word, terms: Terms) -> Weighed:
     if word.target:  # says for what, not about what
-        return Weighed(0.0, True, ())
+        return Weighed(0.0, (), ())
     if word.repaired and (len(word.text) < MIN_REPAIRED or abs(len(word.text) - len(word.repaired)) > 1):
-        return Weighed(terms.idf_of_unknown, False, ())
+        return Weighed(terms.idf_of_unknown, (), ())
     found = [term for term in map(terms.get, word.terms) if term is not None]
     if not found:
         # A number that no entry has (a size in an error message) says nothing about the topic.
-        return Weighed(0.0, True, ()) if word.text.isdigit() else Weighed(terms.idf_of_unknown, False, ())
+        return Weighed(0.0 if word.text.isdigit() else terms.idf_of_unknown, (), ())
     topics = tuple((term.number, term.idf) for term in found if term.topic)
-    return Weighed(max(term.idf for term in found), True, topics)
+    return Weighed(max(term.idf for term in found), tuple(term.number for term in found), topics)
 
 
-def _held(words: Iterable[Weighed], units: Units) -> list[float]:
-    """Return the idf of each word that an entry holds as a topic."""
+def _held(words: Iterable[Weighed], units: Units) -> tuple[float, float]:
+    """Return the idf of the words that an entry holds, and of those that it holds as topics."""
     held = frozenset().union(*units)
-    idf = (max((idf for number, idf in word.topics if number in held), default=0.0) for word in words)
-    return [one for one in idf if one]
+    as_words = sum(word.idf for word in words if not held.isdisjoint(word.numbers))
+    as_topics = sum(max((idf for number, idf in word.topics if number in held), default=0.0) for word in words)
+    return as_words, as_topics

@@ -44,7 +44,7 @@ def test_scores_are_those_of_rank_bm25() -> None:
         ("v_mfma_f32_16x16x32_bf16", "lesson:0001"),
         ("mfma 16x16", "lesson:0001"),
         ("64KB", "b.md#size"),
-        ("163840 bytes", "a.md#size"),
+        ("163840 B", "a.md#size"),
         ("wavefrnt", "c.md#waves"),
         ("confilcts", "fact:x"),
     ],

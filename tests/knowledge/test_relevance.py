@@ -43,7 +43,7 @@ def test_words_that_no_entry_holds_match_nothing(query: str) -> None:
     [
         "restart",
         "LDS size foo",
-        "frobnicated barrier",
+        "frobnicated workgroup",
         "Kindly explain at your earliest convenience: how large is the LDS size of a workgroup nowadays?",
     ],
 )
