@@ -92,8 +92,18 @@ def build_index(corpus: Corpus, groups: Sequence[Sequence[str]], names: Names, k
     entries = corpus.entries
     statistics, postings = bm25.build([field_tokens(entry, tokenizer) for entry in entries], collections_of(entries))
     units = [_unit_terms(entry, tokenizer) for entry in entries]
+    leads = [_lead(entry, tokenizer) for entry in entries]
+    topics = _topics(entries, groups, postings, tokenizer)
     vocabulary = {"groups": groups, "archs": dict(names.archs), "elsewhere": dict(names.elsewhere)}
-    return encode(key, corpus, statistics, postings, _topics(entries, groups, postings, tokenizer), units, vocabulary)
+    return encode(key, corpus, statistics, postings, topics, units, leads, vocabulary)
+
+
+def _lead(entry: Entry, tokenizer: Tokenizer) -> frozenset[str]:
+    """Return the terms of the title's first word; none when that is "how", "what" or another word that says nothing."""
+    first = next(tokenizer.words(entry.title), None)
+    if first is None or not entry.title.startswith(first.text):
+        return frozenset()
+    return frozenset((*first.tokens, *([first.concept] if first.concept else ())))
 
 
 def _unit_terms(entry: Entry, tokenizer: Tokenizer) -> list[frozenset[str]]:
@@ -170,7 +180,7 @@ class SearchIndex:
             return Found([], 0, query, Answer.OTHER_TARGET if query.foreign else Answer.NO_MATCH, {})
         weights = self._terms.by_number(query.terms)
         candidates = [(-negative, entry) for negative, entry in heapq.nsmallest(max(CANDIDATES, 4 * limit), matching)]
-        ranked = reordered(candidates, weights, self._units_of)
+        ranked = reordered(candidates, weights, self._units_of, self.rows)
         if not is_answerable(query, self._terms, [entry for _, entry in ranked[:LEADING]], self._units_of):
             return Found([], 0, query, Answer.UNRELATED, {})
         taken = zip(spread(ranked, self.rows, limit), chain(ROOMS, repeat(ROOM)), strict=False)

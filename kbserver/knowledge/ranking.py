@@ -14,12 +14,19 @@ SENTENCE_WEIGHT = 1.0
 """A candidate's BM25 score is multiplied by coverage ** COVERAGE_POWER and by 1 + SENTENCE_WEIGHT * best sentence, both
 shares of the query's weighted idf. Chosen on all questions of tests/retrieval but the held ones; the optimum is flat,
 and of equal values these change BM25's order least."""
+FEW_TERMS = 4
+LED_WEIGHT = 0.3
+"""A query of one or two words (FEW_TERMS with parts and concepts) names a subject: an entry whose title begins with it
+explains it, one that mentions it on the way does not. On longer queries this changes nothing for the better."""
 CANDIDATES = 40
 PER_GROUP = 2
 
 
 def reordered(
-    candidates: Sequence[tuple[float, int]], weights: Mapping[int, float], units: Callable[[int], Units]
+    candidates: Sequence[tuple[float, int]],
+    weights: Mapping[int, float],
+    units: Callable[[int], Units],
+    rows: Sequence[Row],
 ) -> list[tuple[float, int]]:
     """Return (score, entry) of the candidates, the best first. `weights`: weighted idf of each term by number."""
     whole = sum(weights.values())
@@ -31,7 +38,9 @@ def reordered(
         # The title counts as a sentence; what stands around (headings, tags, ref) is said by no one in one place.
         sentence = max((sum(weights[term] for term in unit) for unit in held[1:] if unit), default=0.0)
         share = sentence / whole if whole else 0.0
-        ranked.append((score * coverage**COVERAGE_POWER * (1 + SENTENCE_WEIGHT * share), entry))
+        led = len(asked) <= FEW_TERMS and not asked.isdisjoint(rows[entry].lead)
+        weight = coverage**COVERAGE_POWER * (1 + SENTENCE_WEIGHT * share) * (1 + LED_WEIGHT * led)
+        ranked.append((score * weight, entry))
     ranked.sort(key=lambda item: (-item[0], item[1]))
     return ranked
 

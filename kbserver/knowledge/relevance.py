@@ -78,7 +78,7 @@ def is_answerable(query: Query, terms: Terms, leading: Iterable[int], units: Cal
     words = [word for word in (_weighed(word, terms) for word in query.words) if word.idf]
     if len(words) < 2:
         return all(word.numbers for word in words)  # nothing else could say more of what is meant
-    if query.archs and any(word.topics for word in words):
+    if (query.archs or OWN_WORDS & texts) and any(word.topics for word in words):
         return True
     whole = sum(word.idf for word in words)
     for entry in leading:

@@ -16,18 +16,22 @@ from typing import Any
 from kbserver.knowledge.bm25 import Posting, Statistics
 from kbserver.knowledge.entries import Corpus
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
 class Row:
-    """What ranking must know of an entry without reading its text."""
+    """What ranking must know of an entry without reading its text.
+
+    lead: numbers of the terms of the title's first word, which is what the entry is about.
+    """
 
     ref: str
     title: str
     kind: str
     arch: tuple[str, ...]
     group: str
+    lead: frozenset[int]
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,10 @@ class Stored:
         table = json.loads(lines[0])
         terms = json.loads(lines[1])
         self.key = key
-        self.rows = [Row(ref, title, kind, tuple(arch), group) for ref, title, kind, arch, group in table["rows"]]
+        self.rows = [
+            Row(ref, title, kind, tuple(arch), group, frozenset(lead))
+            for ref, title, kind, arch, group, lead in table["rows"]
+        ]
         self.problems: list[str] = table["problems"]
         self.vocabulary: dict[str, Any] = table["vocabulary"]
         self.statistics = Statistics(table["norms"], table["sizes"])
@@ -94,18 +101,22 @@ def encode(
     postings: Mapping[str, Sequence[Posting]],
     topics: frozenset[str],
     units: Sequence[Sequence[frozenset[str]]],
+    leads: Sequence[frozenset[str]],
     vocabulary: Mapping[str, Any],
 ) -> bytes:
     """Return the bytes of the index file. `vocabulary` is what the tokenizer was made of: queries need the same."""
     entries = corpus.entries
+    numbers = {term: number for number, term in enumerate(postings)}
     table = {
-        "rows": [[e.ref, e.title, e.kind, e.arch, e.group] for e in entries],
+        "rows": [
+            [e.ref, e.title, e.kind, e.arch, e.group, sorted(numbers[term] for term in lead if term in numbers)]
+            for e, lead in zip(entries, leads, strict=True)
+        ],
         "norms": statistics.norms,
         "sizes": statistics.sizes,
         "problems": list(corpus.problems),
         "vocabulary": vocabulary,
     }
-    numbers = {term: number for number, term in enumerate(postings)}
     lines = [_line(table), _line(list(postings))]
     lines += [
         _line([term in topics, [[p.idf, p.entries, p.counts] for p in parts]]) for term, parts in postings.items()
