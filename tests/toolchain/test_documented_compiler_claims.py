@@ -149,7 +149,7 @@ def test_a_semicolon_hides_the_rest_of_the_line(tmp_path: Path):
 
 
 def test_the_assembly_kernel_of_the_page_assembles_and_needs_its_accum_offset(tmp_path: Path):
-    page = (ROOT / "gpu_arch/compiler/code-object-tools.md").read_text("utf-8")
+    page = (ROOT / "gpu_arch/compiler/assembling-kernels.md").read_text("utf-8")
     (listing,) = [block for block in re.findall(r"```\n(.*?)```", page, re.S) if ".amdhsa_kernel" in block]
     complaints, _ = assembled(listing, tmp_path)
     assert complaints == ""
