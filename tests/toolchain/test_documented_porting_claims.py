@@ -51,6 +51,36 @@ def test_an_intrinsic_of_cuda_becomes_the_documented_instruction(arch: str):
     assert ("v_bitop3_b32" if arch == "gfx950" else "v_bfi_b32") in names(found["select_bits"])
 
 
+PAIRS = """
+typedef unsigned short us2 __attribute__((ext_vector_type(2)));
+typedef short s2 __attribute__((ext_vector_type(2)));
+KERNEL void sums(u32 *p) {
+    p[LANE] = __builtin_bit_cast(u32, __builtin_bit_cast(us2, p[LANE]) + __builtin_bit_cast(us2, p[LANE + 64]));
+}
+KERNEL void greater(u32 *p) {
+    s2 a = __builtin_bit_cast(s2, p[LANE]), b = __builtin_bit_cast(s2, p[LANE + 64]);
+    p[LANE] = __builtin_bit_cast(u32, __builtin_elementwise_max(a, b));
+}
+KERNEL void saturated(u32 *p) {
+    us2 a = __builtin_bit_cast(us2, p[LANE]), b = __builtin_bit_cast(us2, p[LANE + 64]);
+    p[LANE] = __builtin_bit_cast(u32, __builtin_elementwise_add_sat(a, b));
+}
+KERNEL void trapped(u32 *p) {
+    if (p[0] == 7) __builtin_trap();
+    p[LANE] = 1;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_two_shorts_take_one_instruction(arch: str):
+    found = instructions(PAIRS, arch)
+    assert "v_pk_add_u16" in names(found["sums"])
+    assert "v_pk_max_i16" in names(found["greater"])
+    assert any(line.startswith("v_pk_add_u16") and line.endswith("clamp") for line in found["saturated"])
+    assert "s_trap 2" in found["trapped"]
+
+
 STREAMING = """
 KERNEL void streaming(u32 *p) {
     __builtin_nontemporal_store(__builtin_nontemporal_load(p + LANE), p + LANE + 64);
