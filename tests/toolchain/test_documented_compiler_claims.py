@@ -194,6 +194,7 @@ def test_macros_of_the_host_pass_do_not_tell_it_from_the_device_pass():
         ("-fsanitize=address", "Use it with an offload arch containing 'xnack+' instead"),
         ("-fsanitize=thread", "not currently supported for target"),
         ("-mcode-object-version=3", "invalid integral value '3'"),
+        ("--amdgpu-target=gfx942", "unknown argument"),
     ],
 )
 def test_the_driver_answers_a_flag_with_the_documented_words(flag: str, words: str):
@@ -216,6 +217,8 @@ RULES = [
     ("KERNEL int k() { return 1; }", "must have void return type"),
     ("KERNEL void k(); KERNEL void m() { k<<<1, 1>>>(); }", "device-side kernel call/launch is not supported"),
     ("KERNEL void k(int n) { __builtin_amdgcn_s_setprio(n); }", "must be a constant integer"),
+    ("KERNEL void k(unsigned __int128 *d) { d[1] = __atomic_load_n(d, 0); }", "large atomic operation may incur"),
+    ("KERNEL void k(float *d) { d[0] = __builtin_amdgcn_update_dpp(0.f, d[1], 0x200, 15, 15, false); }", "dpp_ctrl"),
     ("KERNEL void k(int *d, int n) { int a[40000]; a[n] = 1; d[0] = a[d[1]]; }", "exceeds limit (131056)"),
 ]
 
