@@ -180,3 +180,53 @@ def test_the_block_size_is_a_hidden_argument_of_two_bytes():
     lines = instructions(ENTRY, "gfx942")["size"]
     assert any(line.startswith("s_load_dword ") and line.endswith("0x14") for line in lines)
     assert any("0xffff" in line for line in lines)
+
+
+FOUR_FLOATS = """
+struct loose { float x, y, z, w; };
+struct alignas(16) tight { float x, y, z, w; };
+KERNEL void whole(const loose *a, float *o) { loose v = a[LANE]; o[LANE] = v.x + v.y + v.z + v.w; }
+KERNEL void adjacent(const float *a, float *o) {
+  u32 i = 4 * LANE; o[LANE] = a[i] + a[i + 1] + a[i + 2] + a[i + 3]; }
+KERNEL void tested(const float *a, float *o, int n) {
+  float s = 0;
+  _Pragma("unroll") for (int j = 0; j < 4; j++) if (4 * (int)LANE + j < n) s += a[4 * LANE + j];
+  o[LANE] = s; }
+#define BETWEEN(NAME, R) KERNEL void NAME(const float *R a, float *R o, float *R p) { \\
+  u32 i = 4 * LANE; float s = a[i]; p[LANE] = s; s += a[i + 1]; p[LANE + 256] = s; \\
+  s += a[i + 2]; p[LANE + 512] = s; s += a[i + 3]; o[LANE] = s; }
+BETWEEN(aliased, )
+BETWEEN(restricted, __restrict__)
+KERNEL void shaky(const volatile loose *a, float *o) { auto v = a + LANE; o[LANE] = v->x + v->y + v->z + v->w; }
+#define THROUGH(NAME, T) KERNEL void NAME(const T *a, T *o) { \\
+  LDS T t[256]; t[LANE] = a[LANE]; SYNC(); o[LANE] = t[LANE ^ 1]; }
+THROUGH(loose_lds, loose)
+THROUGH(tight_lds, tight)
+KERNEL void same(const float *a, float *o) { o[LANE] = a[__builtin_amdgcn_workgroup_id_x()] * 2; }
+KERNEL void indirect(const float *a, const int *b, float *o) { o[LANE] = a[b[LANE] >> 8]; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    ("kernel", "loads"),
+    [
+        ("whole", ["global_load_dwordx4"]),
+        ("adjacent", ["global_load_dwordx4"]),
+        ("tested", ["global_load_dword"] * 4),
+        ("aliased", ["global_load_dword"] * 4),
+        ("restricted", ["global_load_dwordx4"]),
+        ("shaky", ["flat_load_dword"] * 4),
+        ("loose_lds", ["global_load_dwordx4", "ds_read2_b32", "ds_read2_b32"]),
+        ("tight_lds", ["global_load_dwordx4", "ds_read_b128"]),
+        ("same", ["s_load_dword"]),
+        ("indirect", ["global_load_dword"] * 2),
+    ],
+)
+def test_four_floats_are_one_load_or_four(arch: str, kernel: str, loads: list[str]):
+    code = names(instructions(FOUR_FLOATS, arch)[kernel])
+    read = [name for name in code if "load" in name or "read" in name]
+    assert [name for name in read if name not in {"s_load_dwordx2", "s_load_dwordx4"}][-len(loads) :] == loads
+    assert sum(name.startswith(("global_load", "flat_load", "ds_read")) for name in read) == sum(
+        not name.startswith("s_load") for name in loads
+    )
