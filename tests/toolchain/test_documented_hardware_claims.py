@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.clang import assembles, compile_hip, needs_clang
 from tests.toolchain.code_claims import PRELUDE, instructions, names, refused
 
 pytestmark = needs_clang
@@ -230,3 +231,51 @@ def test_four_floats_are_one_load_or_four(arch: str, kernel: str, loads: list[st
     assert sum(name.startswith(("global_load", "flat_load", "ds_read")) for name in read) == sum(
         not name.startswith("s_load") for name in loads
     )
+
+
+CHAIN = """
+KERNEL void chain(float *o, float a, float b) {
+  float x = o[LANE];
+  _Pragma("unroll") for (int n = 0; n < 16; n++) x = __builtin_fmaf(x, a, b);
+  o[LANE] = x; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_nothing_stands_between_dependent_multiply_adds(arch: str):
+    code = names(instructions(CHAIN, arch)["chain"])
+    fused = [place for place, name in enumerate(code) if name in {"v_fma_f32", "v_fmac_f32"}]
+    assert len(fused) == 16
+    assert not {"s_nop", "s_waitcnt"} & set(code[fused[0] : fused[-1]])
+
+
+@pytest.mark.parametrize(
+    ("instruction", "targets"),
+    [
+        ("v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7]", "gfx90a gfx942"),
+        ("global_load_dword a0, v[2:3], off", "gfx90a gfx942"),
+        ("ds_read_b32 a0, v1", "gfx90a gfx942"),
+        ("v_mfma_f64_16x16x4f64 a[0:7], v[0:1], v[2:3], a[0:7]", "gfx90a gfx942"),
+        ("v_mfma_f32_32x32x8bf16_1k a[0:15], v[0:1], v[2:3], a[0:15]", "gfx90a gfx942"),
+        ("v_mfma_f32_32x32x4bf16 a[0:15], v0, v1, a[0:15]", "gfx908 gfx90a"),
+        ("v_mfma_f32_32x32x8f16 a[0:15], v[0:1], v[2:3], a[0:15]", "gfx908 gfx90a gfx942"),
+        ("v_mfma_f32_32x32x8f16 v[0:15], v[20:21], v[22:23], v[0:15]", "gfx90a gfx942"),
+        ("global_atomic_add_f64 v[0:1], v[2:3], off", "gfx90a gfx942"),
+        ("global_atomic_add_f32 v[0:1], v2, off", "gfx908 gfx90a gfx942"),
+        ("global_atomic_add_f32 v3, v[0:1], v2, off glc", "gfx90a"),
+        ("ds_add_f64 v0, v[2:3]", "gfx90a gfx942"),
+        ("image_sample v0, v1, s[0:7], s[8:11]", "gfx906 gfx908 gfx90a"),
+    ],
+)
+def test_older_targets_assemble_what_the_page_on_generations_says(instruction: str, targets: str, tmp_path: Path):
+    older = ("gfx906", "gfx908", "gfx90a", "gfx942")
+    assert [arch for arch in older if not assembles(instruction + "\n", arch, tmp_path)] == targets.split()
+
+
+@pytest.mark.parametrize(("arch", "waves"), [("gfx906", 4), ("gfx908", 4), ("gfx90a", 8), ("gfx942", 8)])
+def test_64_registers_leave_half_the_waves_on_targets_before_gfx90a(arch: str, waves: int):
+    source = VALUES.replace("200", "56") + "HOLD(sixty, __attribute__((amdgpu_flat_work_group_size(64, 64))))"
+    built = compile_hip(PRELUDE + source, arch, ())
+    found = re.findall(r"; (NumVgprs|Occupancy): (\d+)", built.text)[-2:]
+    assert 48 < int(dict(found)["NumVgprs"]) <= 64
+    assert int(dict(found)["Occupancy"]) == waves
