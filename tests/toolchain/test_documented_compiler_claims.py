@@ -34,6 +34,18 @@ KERNEL ATTRIBUTES void k(float *p, const float *q, int n) {
   p[LANE] = s;
 }
 """
+HUNDRED_VALUES = """
+KERNEL ATTRIBUTES void k(const float *__restrict__ a, float *__restrict__ o, int n) {
+  float v[100];
+  for (int i = 0; i < 100; ++i) v[i] = a[LANE + i * 256];
+  for (int t = 0; t < n; ++t) {
+    float f = a[t];
+#pragma unroll
+    for (int i = 0; i < 100; ++i) v[i] = v[i] * f + v[(i + 37) % 100];
+  }
+  for (int i = 0; i < 100; ++i) o[LANE + i * 256] = v[i];
+}
+"""
 PRIVATE_ARRAY = """
 KERNEL __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS) MORE)) void k(float *p, const int *ix) {
   float a[SIZE];
@@ -62,6 +74,17 @@ def test_without_a_bound_a_kernel_stops_at_128_registers_and_spills():
     assert budget("") == (128, True)
     assert budget("__attribute__((amdgpu_flat_work_group_size(1, 64)))") == (254, False)
     assert budget("", "--gpu-max-threads-per-block=256") == (254, False)
+
+
+@pytest.mark.parametrize(
+    ("waves", "registers", "spilled", "scratch"),
+    [(1, 132, 0, 0), (3, 132, 0, 0), (4, 128, 2, 12), (5, 96, 48, 108), (6, 80, 134, 252), (8, 64, 208, 388)],
+)
+def test_each_more_wave_takes_registers_until_the_kernel_spills(waves: int, registers: int, spilled: int, scratch: int):
+    attributes = f"__attribute__((amdgpu_flat_work_group_size(1, 256), amdgpu_waves_per_eu({waves})))"
+    built = compiled(f"#define ATTRIBUTES {attributes}\n{HUNDRED_VALUES}")
+    got = [built.figure(n) for n in ("vgpr_count", "vgpr_spill_count", "private_segment_fixed_size")]
+    assert got == [registers, spilled, scratch]
 
 
 @pytest.mark.parametrize("attribute", ["amdgpu_waves_per_eu(1, 2)", "amdgpu_waves_per_eu(1, 1)", "launch_bounds(64)"])
