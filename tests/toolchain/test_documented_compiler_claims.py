@@ -113,6 +113,34 @@ def test_an_indexed_private_array_stays_in_registers_up_to_32(size: int, scratch
     assert (built.figure("private_segment_fixed_size") > 0) == scratch
 
 
+POINTERS = "float *{0} o; const float *{0} a; const float *{0} s;"
+PARAMETERS = POINTERS.replace("; c", ", c").rstrip(";")
+LOOP = "for (int i = 0; i < n; ++i) o[i * 256 + LANE] = a[i * 256 + LANE] * s[0];"
+STRUCT = f"struct A {{ {POINTERS.format('__restrict__')} }};\nKERNEL void k(A x, int n) "
+LOCALS = "float *__restrict__ o = x.o; const float *__restrict__ a = x.a, *__restrict__ s = x.s;"
+RESTRICTED = PARAMETERS.format("__restrict__")
+
+
+@pytest.mark.parametrize(
+    ("source", "hoisted"),
+    [
+        (f"KERNEL void k({PARAMETERS.format('')}, int n) {{ {LOOP} }}", False),
+        (f"KERNEL void k({RESTRICTED}, int n) {{ {LOOP} }}", True),
+        (f"{STRUCT} {{ {LOOP.replace('o[', 'x.o[').replace('a[', 'x.a[').replace('s[', 'x.s[')} }}", False),
+        (f"{STRUCT} {{ {LOCALS} {LOOP} }}", False),
+        (f"{STRUCT} {{ auto f = [n]({RESTRICTED}) {{ {LOOP} }}; f(x.o, x.a, x.s); }}", True),
+        (
+            f"__attribute__((device)) void f({RESTRICTED}, int n) {{ {LOOP} }}\n{STRUCT} {{ f(x.o, x.a, x.s, n); }}",
+            True,
+        ),
+        (f"KERNEL void k({PARAMETERS.format('')}, int n) {{ float v = s[0]; {LOOP.replace('s[0]', 'v')} }}", True),
+    ],
+)
+def test_restrict_counts_on_parameters_and_not_in_a_struct(source: str, hoisted: bool):
+    lines = instructions(source, "gfx942", "-fno-unroll-loops")["k"]
+    assert ("s_load_dword" in names(lines)[names(lines).index("s_waitcnt") :]) == hoisted
+
+
 ASM = "KERNEL void k(u4 *d, u64 x, unsigned char c, int n) { u4 v = d[LANE]; u32 y = 0; ASM; d[LANE] = v + y; }"
 COMPLAINTS = [
     ('asm volatile("; %0" :: "{s[1:2]}"(x))', "couldn't allocate input reg for constraint '{s[1:2]}'"),
