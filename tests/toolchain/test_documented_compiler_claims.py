@@ -141,6 +141,50 @@ def test_restrict_counts_on_parameters_and_not_in_a_struct(source: str, hoisted:
     assert ("s_load_dword" in names(lines)[names(lines).index("s_waitcnt") :]) == hoisted
 
 
+LONG = "v = v * v + 1; v = v * v + 3; " * 5
+SWITCH = "switch (n) { case 0: v = p[1]; break; case 1: v = v * v; break; case 2: v = 7 / v; break; "
+SWITCH += "case 3: p[9] = 0; break; case 4: v -= 3; break; case 5: v += 8; break; }"
+BRANCHES = [
+    ("if (v > 0) v = v * 3 + 1;", {"v_cndmask_b32"}),
+    ("if (__builtin_expect(v > 0, 0)) v = v * 3 + 1;", {"s_and_saveexec_b64", "s_cbranch_execnz"}),
+    ('if (v > 0) { v = v * 3 + 1; asm volatile(""); }', {"s_and_saveexec_b64", "s_cbranch_execz"}),
+    (f"if (v > 0) {{ {LONG} }}", {"s_and_saveexec_b64", "s_cbranch_execz"}),
+    ("if (v > 0) v = q[LANE];", {"s_and_saveexec_b64", "s_cbranch_execz"}),
+    ("if (n > 0) v = v * 3 + 1;", {"s_cselect_b64", "v_cndmask_b32"}),
+    (f"if (n > 0) {{ {LONG} }}", {"s_cbranch_scc1"}),
+    ("if (__builtin_amdgcn_ballot_w64(v > 0)) { if (v > 0) v = v * 3 + 1; }", {"s_cselect_b64", "v_cndmask_b32"}),
+]
+KINDS = {
+    "v_cndmask_b32",
+    "s_and_saveexec_b64",
+    "s_cbranch_execz",
+    "s_cbranch_execnz",
+    "s_cbranch_scc1",
+    "s_cselect_b64",
+}
+
+
+@pytest.mark.parametrize(("body", "expected"), BRANCHES)
+def test_an_if_becomes_a_select_or_a_branch(body: str, expected: set):
+    source = f"KERNEL void k(float *p, const float *__restrict__ q, int n) {{ float v = p[LANE]; {body} p[LANE] = v; }}"
+    assert KINDS & set(names(instructions(source, "gfx942")["k"])) == expected
+
+
+@pytest.mark.parametrize(("value", "chosen"), [("m", "s_cmp_"), ("((const int *)p)[LANE + 256]", "s_and_saveexec_b64")])
+def test_a_switch_has_no_jump_table(value: str, chosen: str):
+    body = f"float v = p[LANE]; int n = {value}; {SWITCH} p[LANE] = v;"
+    source = f"KERNEL void k(float *p, int m) {{ {body} }}"
+    got = names(instructions(source, "gfx942")["k"])
+    assert not {"s_setpc_b64", "s_getpc_b64"} & set(got)
+    assert any(name.startswith(chosen) for name in got)
+
+
+@pytest.mark.parametrize(("index", "load", "count"), [("n", "s_load_dword", 2), ("p[LANE]", "global_load_dword", 2)])
+def test_a_constant_local_array_is_one_load(index: str, load: str, count: int):
+    source = f"KERNEL void k(int *p, int n) {{ const int t[6] = {{17, 99, 3, 55, 7, 1234}}; p[LANE] = t[{index}]; }}"
+    assert names(instructions(source, "gfx942")["k"]).count(load) == count
+
+
 ASM = "KERNEL void k(u4 *d, u64 x, unsigned char c, int n) { u4 v = d[LANE]; u32 y = 0; ASM; d[LANE] = v + y; }"
 COMPLAINTS = [
     ('asm volatile("; %0" :: "{s[1:2]}"(x))', "couldn't allocate input reg for constraint '{s[1:2]}'"),
