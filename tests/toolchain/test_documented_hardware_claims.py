@@ -279,3 +279,11 @@ def test_64_registers_leave_half_the_waves_on_targets_before_gfx90a(arch: str, w
     found = re.findall(r"; (NumVgprs|Occupancy): (\d+)", built.text)[-2:]
     assert 48 < int(dict(found)["NumVgprs"]) <= 64
     assert int(dict(found)["Occupancy"]) == waves
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_spilled_registers_go_to_scratch_and_never_to_lds(arch: str):
+    found = metadata(VALUES, arch)["bare"]
+    assert found["vgpr_spill_count"] > 0
+    assert found["private_segment_fixed_size"] > 0
+    assert found["group_segment_fixed_size"] == 0
