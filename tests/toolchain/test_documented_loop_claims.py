@@ -1,0 +1,139 @@
+"""What the pages on prefetch loops, accumulators in AGPRs, merged LDS accesses and source that breaks say."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.code_claims import PRELUDE, QUIET
+
+pytestmark = needs_clang
+
+WITHOUT_BOUND = PRELUDE.replace(", amdgpu_flat_work_group_size(256, 256)", "")
+LOOP_HEAD = """
+typedef float f4 __attribute__((ext_vector_type(4)));
+KERNEL void k(const f4 *__restrict__ a, f4 *o, int n) {
+  const f4 *p = a + LANE;
+  f4 cur = p[0], acc = {0, 0, 0, 0};
+#pragma unroll 1
+"""
+ONE_SET = """
+  for (int i = 1; i < n; ++i) { f4 nxt = p[i * 64]; HOLD acc = acc * cur + cur; acc = acc * acc + cur; cur = nxt; }
+  o[LANE] = acc + cur;
+}
+"""
+TWO_SETS = """
+  for (int i = 1; i < n; i += 2) {
+    f4 nxt = p[i * 64]; acc = acc * cur + cur; acc = acc * acc + cur;
+    cur = p[i * 64 + 64]; acc = acc * nxt + nxt; acc = acc * acc + nxt;
+  }
+  o[LANE] = acc + cur;
+}
+"""
+FOUR_STORES = """
+KERNEL void k(float *o, int n) {
+  extern __attribute__((shared)) ALIGNED float s[];
+  float a = o[LANE], b = o[LANE + 64], c = o[LANE + 128], d = o[LANE + 192];
+  float *p = s + 4 * LANE;
+  unsigned x = XOR;
+  p[0 ^ x] = a; p[1 ^ x] = b; p[2 ^ x] = c; p[3 ^ x] = d;
+  __builtin_amdgcn_s_barrier();
+  o[LANE] = s[LANE ^ n];
+}
+"""
+ACCUMULATOR = """
+typedef float f4 __attribute__((ext_vector_type(4)));
+typedef __bf16 b8 __attribute__((ext_vector_type(8)));
+KERNEL void k(const b8 *a, f4 *o, int n) {
+  f4 acc = {0, 0, 0, 0};
+  FIRST
+  int i = 0;
+  do {
+    b8 x = a[i * 64 + LANE], y = a[i * 64 + LANE + 9000];
+    asm volatile("v_mfma_f32_16x16x32_bf16 %0, %1, %2, %0" : "+a"(acc) : "v"(x), "v"(y));
+  } while (++i < n);
+  o[LANE] = acc;
+}
+"""
+
+
+def assembly(source: str, *flags: str, arch: str = "gfx942") -> str:
+    built = compile_hip(WITHOUT_BOUND + source, arch, (*QUIET, *flags))
+    assert built.status == 0, built.diagnostics
+    return built.text
+
+
+def inner_loop(text: str) -> str:
+    """The text from the label of the loop to the branch back to it."""
+    label = re.search(r"^(\.LBB\d+_\d+):.*Loop Header", text, re.M)
+    assert label
+    back = re.search(rf"s_cbranch_\w+ {re.escape(label[1])}\b", text)
+    assert back
+    return text[label.end() : back.end()]
+
+
+def test_a_prefetch_with_one_register_set_is_waited_for_in_full():
+    loop = inner_loop(assembly(LOOP_HEAD + ONE_SET.replace("HOLD", "")))
+    assert loop.index("v_pk_fma_f32") < loop.index("global_load_dwordx4")
+    assert re.findall(r"s_waitcnt vmcnt\((\d+)\)", loop) == ["0"]
+
+
+def test_a_prefetch_that_is_held_early_ends_in_a_wait_and_copies():
+    loop = inner_loop(assembly(LOOP_HEAD + ONE_SET.replace("HOLD", "__builtin_amdgcn_sched_barrier(0);")))
+    assert loop.index("global_load_dwordx4") < loop.index("v_pk_fma_f32")
+    assert re.findall(r"s_waitcnt vmcnt\((\d+)\)", loop) == ["1", "0"]
+    assert "v_mov_b64" in loop
+
+
+def test_two_register_sets_keep_a_load_in_flight_without_copies():
+    loop = inner_loop(assembly(LOOP_HEAD + TWO_SETS))
+    assert re.findall(r"s_waitcnt vmcnt\((\d+)\)", loop) == ["1", "1"]
+    assert "v_mov_b" not in loop
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    ("aligned", "xor", "writes"),
+    [
+        ("__attribute__((aligned(16)))", "0", ["ds_write_b128"]),
+        ("", "0", ["ds_write2_b32"] * 2),
+        ("__attribute__((aligned(16)))", "LANE & 3", ["ds_write_b32"] * 4),
+    ],
+)
+def test_the_known_alignment_decides_how_lds_stores_are_merged(arch: str, aligned: str, xor: str, writes: list[str]):
+    text = assembly(FOUR_STORES.replace("ALIGNED", aligned).replace("XOR", xor), arch=arch)
+    assert re.findall(r"ds_write\w*", text) == writes
+
+
+@pytest.mark.parametrize(("first", "copies"), [("", 8), ('asm volatile("" : "+a"(acc));', 0)])
+def test_an_accumulator_stays_in_agprs_once_it_has_been_put_there(first: str, copies: int):
+    loop = inner_loop(assembly(ACCUMULATOR.replace("FIRST", first), arch="gfx950"))
+    assert loop.count("v_accvgpr") == copies
+
+
+@pytest.mark.parametrize(("flags", "uniform"), [((), True), (("-fno-offload-uniform-block",), False)])
+def test_workgroups_are_taken_as_full_unless_the_flag_says_otherwise(flags: tuple[str, ...], uniform: bool):
+    text = assembly("KERNEL void k(float *o) { o[LANE] = 1; }", *flags)
+    assert (".uniform_work_group_size: 1" in text) is uniform
+
+
+@pytest.mark.parametrize(
+    ("declaration", "words"),
+    [
+        ("SHARED float alignas(16) s[256];", "'alignas' attribute cannot be applied to types"),
+        ("extern SHARED alignas(16) float s[];", "an attribute list cannot appear here"),
+        ("SHARED alignas(16) float s[256];", ""),
+        ("alignas(16) SHARED float s[256];", ""),
+        ("SHARED __attribute__((aligned(16))) float s[256];", ""),
+        ("extern SHARED __attribute__((aligned(16))) float s[];", ""),
+    ],
+)
+def test_where_alignas_of_a_shared_array_may_stand(declaration: str, words: str):
+    declaration = declaration.replace("SHARED", "__attribute__((shared))")
+    built = compile_hip(
+        WITHOUT_BOUND + f"KERNEL void k(float *o) {{ {declaration} s[LANE] = 1; o[LANE] = s[0]; }}", "gfx942"
+    )
+    assert (built.status == 0) is (words == "")
+    assert words in built.diagnostics
