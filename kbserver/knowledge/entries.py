@@ -17,7 +17,7 @@ class Entry:
 
     arch: gfx targets that it holds for, empty when it holds for all. headings: what stands above it (heading path of a
     section). group: entries of one group (a document, facts of one meaning) share the places of a result; empty stands
-    alone.
+    alone. overview: it says what other entries are about, as the beginning of a document does.
     """
 
     ref: str
@@ -29,6 +29,7 @@ class Entry:
     tags: tuple[str, ...] = ()
     sources: tuple[SourceRef, ...] = ()
     group: str = ""
+    overview: bool = False
 
 
 @dataclass(frozen=True)

@@ -28,9 +28,12 @@ TAGS_WEIGHT = 1
 document. Separate indexes for each field would need a query-time sum of scores whose idf differ by field."""
 REFERENCE_KINDS = frozenset(("instruction",))
 """Kinds that are tables of names: a collection of their own, so that they do not change how rare a prose word is."""
-KIND_WEIGHTS = {"fact": 0.9, "kernel": 0.8, "lesson": 0.8, "instruction": 0.5}
+KIND_WEIGHTS = {"fact": 0.8, "kernel": 0.8, "lesson": 0.8, "instruction": 0.5}
 """A fact is one figure with siblings of near equal words, a kernel or lesson is one case, an instruction is its name
 and encodings: where a section answers too, it explains more."""
+OVERVIEW = 0.6
+"""Weight of what only says where to read on. Chosen, as that of facts, on questions for which nothing had been written:
+six files of tests/retrieval against the content of the time before they were opened."""
 NAMED = 0.7
 """Weight of an instruction that the query names beside other words; one that is all the query counts in full."""
 WRONG_ARCH = 0.2
@@ -268,5 +271,5 @@ class SearchIndex:
 def _factor(row: Row, arch: str | None, kind: str | None, named: tuple[str, ...]) -> float:
     if (kind and row.kind != kind) or (arch and row.arch and arch not in row.arch):
         return 0.0
-    weight = KIND_WEIGHTS.get(row.kind, 1.0)
+    weight = KIND_WEIGHTS.get(row.kind, 1.0) * (OVERVIEW if row.overview else 1.0)
     return weight * WRONG_ARCH if named and row.arch and not set(row.arch) & set(named) else weight

@@ -17,7 +17,7 @@ from kbserver.knowledge.storage import Units
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import stem
 
-ENOUGH = 2.1
+ENOUGH = 1.75
 PER_WORD = 0.2
 """Share as topics plus share as words plus PER_WORD for each word must be at least ENOUGH. Fitted to the opened
 questions of tests/retrieval, against queries on other subjects."""
@@ -26,13 +26,17 @@ MIN_REPAIRED = 6
 """A shorter word that was repaired may as well be a word of its own: bread is no misspelt read. So may one that lost
 or gained two letters."""
 _FIELD = """
-cdna rocm hip hipcc hipblaslt hipify hiprtc miopen rccl rocblas rocgdb rocm-smi rocminfo rocprof rocprofv3
-rocprof-compute omniperf aiter triton cuda hsa
-agpr dpp expcnt gemm isa lds lgkmcnt mfma salu sgpr smfmac tcc valu vgpr vmcnt xnack
-cta warp wavefront workgroup xcc xcd
+cdna rocm hip hipcc hipblaslt hipify hiprtc miopen rccl rocblas rocfft rocgdb rocm-smi rocminfo rocprim rocprof
+rocprofv3 rocprof-compute rocsparse omniperf aiter ck composable tensile tilelang triton gluon hsa cuda cublas cudnn
+cuobjdump cutlass nccl nsight nvcc nvlink nvprof ptx ptxas thrust ace agpr dpp execz expcnt gemm gemv isa lds lgkmcnt
+mfma salu sgpr smfmac tcc tcp valu vgpr vmcnt xcc xcd xgmi xnack cta lane simd warp wave wavefront workgroup threadidx
+blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolution denormal divergence fence fft fma
+halo hbm histogram im2col intrinsic kernel layernorm matmul moe occupancy opcode permute popcount predication
+preemption prefetch register roofline scan shuffle softmax spill stencil swizzle texture tile tiling transpose ulp
+unroll unrolling winograd attention reduction uncoalesced
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
-"""Words of our field alone. Who uses one asks about it, whatever else the query says."""
+"""Words of our field. Who uses one asks about it, whatever else the query says."""
 _OWN = "amd instinct cdna rocm hip hipcc miopen rocprof hipblaslt rocblas lds mfma"
 OWN_WORDS = frozenset(_OWN.split())
 _COUNTERPART = """

@@ -16,14 +16,14 @@ from typing import Any
 from kbserver.knowledge.bm25 import Posting, Statistics
 from kbserver.knowledge.entries import Corpus
 
-FORMAT = 3
+FORMAT = 4
 
 
 @dataclass(frozen=True)
 class Row:
     """What ranking must know of an entry without reading its text.
 
-    lead: numbers of the terms of the title's first word, which is what the entry is about.
+    lead: numbers of the terms of the title's first word, which is what the entry is about. overview: see `Entry`.
     """
 
     ref: str
@@ -32,6 +32,7 @@ class Row:
     arch: tuple[str, ...]
     group: str
     lead: frozenset[int]
+    overview: bool
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Stored:
         terms = json.loads(lines[1])
         self.key = key
         self.rows = [
-            Row(ref, title, kind, tuple(arch), group, frozenset(lead))
-            for ref, title, kind, arch, group, lead in table["rows"]
+            Row(ref, title, kind, tuple(arch), group, frozenset(lead), overview)
+            for ref, title, kind, arch, group, lead, overview in table["rows"]
         ]
         self.problems: list[str] = table["problems"]
         self.vocabulary: dict[str, Any] = table["vocabulary"]
@@ -109,7 +110,15 @@ def encode(
     numbers = {term: number for number, term in enumerate(postings)}
     table = {
         "rows": [
-            [e.ref, e.title, e.kind, e.arch, e.group, sorted(numbers[term] for term in lead if term in numbers)]
+            [
+                e.ref,
+                e.title,
+                e.kind,
+                e.arch,
+                e.group,
+                sorted(map(numbers.__getitem__, lead & numbers.keys())),
+                e.overview,
+            ]
             for e, lead in zip(entries, leads, strict=True)
         ],
         "norms": statistics.norms,

@@ -52,6 +52,7 @@ def _document_entries(problems: list[str]) -> list[Entry]:
                 headings=" > ".join(passage.path[:-1]),
                 sources=passage.sources,
                 group=path,
+                overview=passage.level == 1,
             )
             for passage in document.passages
             if passage.text.strip()

@@ -63,11 +63,18 @@ def test_title_and_snippet_alone_answer(form: str, floor: float) -> None:
     assert snippet_share(questions, form, search_index()) >= floor
 
 
-@pytest.mark.parametrize(("group", "floor"), [("seen", 0.95), ("unseen", 0.90), ("later", 0.90)])
+@pytest.mark.parametrize(("group", "floor"), [("seen", 0.87), ("unseen", 0.90), ("later", 0.90)])
 def test_queries_about_something_else_get_no_hits(group: str, floor: float) -> None:
     queries = load_yaml(FOLDER / "off_topic.yaml")[group]
     answered = [query for query in queries if search_index().search(query).hits]
     assert 1 - len(answered) / len(queries) >= floor, answered
+
+
+def test_short_queries_of_our_field_get_hits() -> None:
+    """Refusing one is worse than answering a stray query: who asked gives up, though the answer is there."""
+    queries = load_yaml(FOLDER / "on_topic.yaml")
+    refused = [query for query in queries if not search_index().search(query).hits]
+    assert len(refused) / len(queries) <= 0.04, refused
 
 
 def test_no_question_is_taken_for_one_about_something_else() -> None:
