@@ -31,6 +31,7 @@ TUNE = FOLDER / "threads_tune.yaml"
 HELD = FOLDER / "threads_held.yaml"
 FRESH = FOLDER / "threads_fresh.yaml"
 PRACTICE = FOLDER / "threads_practice.yaml"
+OPENED = FOLDER / "threads_a.yaml"
 
 
 @pytest.mark.parametrize(
@@ -46,6 +47,8 @@ PRACTICE = FOLDER / "threads_practice.yaml"
         (FRESH, "short_query", 0.75, 0.93),
         (PRACTICE, "question", 0.85, 0.96),
         (PRACTICE, "short_query", 0.82, 0.96),
+        (OPENED, "question", 0.80, 0.93),
+        (OPENED, "short_query", 0.80, 0.93),
     ],
 )
 def test_questions_are_answered_by_the_first_hit_and_in_the_first_three(

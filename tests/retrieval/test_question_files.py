@@ -1,7 +1,6 @@
 """The files of questions can be measured: each is well formed, and no thread serves two of them.
 
-Nothing here ranks anything. `threads_unseen_*.yaml` were measured before anybody who writes content or ranking read
-them.
+Nothing here ranks anything. The head of each file says whether its questions were unseen when they were measured.
 """
 
 from __future__ import annotations
