@@ -1,11 +1,13 @@
 """Retrieval quality: our search beside a word count, rank-bm25, bm25s and a small embedding model, in one run.
 
-    python benchmarks/retrieval.py [FILE ...] [--misses] [--write benchmarks/results/retrieval.json]
+    python benchmarks/retrieval.py [FILE ...] [--misses] [--root CONTENT] [--write benchmarks/results/retrieval.json]
 
 Without files: those of tests/retrieval. A file is a list of entries with id, question, short_query, must_contain
 (regular expressions) and arch. The sets named in UNSEEN were measured before content or ranking was made with them:
 they say how a new question fares; the others say that nothing got worse. The peers rank the same entries; they get
 title and text, we index headings, tags and synonyms as well. `pip install -e ".[bench]"` installs all of them.
+--root ranks other content, for instance that of an earlier commit (`git archive COMMIT | tar -x -C CONTENT`), for which
+every set collected later is unseen.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from benchmarks.rankers import PEERS, ripgrep_version, versions_of  # noqa: E402
+from kbserver.core.paths import find_roots, set_process_roots  # noqa: E402
 from kbserver.knowledge.index import SearchIndex  # noqa: E402
 from kbserver.ops.corpus import search_index  # noqa: E402
 from tests.retrieval.runner import (  # noqa: E402
@@ -83,7 +86,10 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="*", default=FILES)
     parser.add_argument("--misses", action="store_true", help="list the questions without an answer in the first three")
     parser.add_argument("--write", type=Path, help="write the figures to this JSON file")
+    parser.add_argument("--root", type=Path, help="content to rank, a folder with index.yaml; default: this checkout")
     arguments = parser.parse_args()
+    if arguments.root:
+        set_process_roots(find_roots(arguments.root))
     index = search_index()
     candidates = all_candidates(index)
     rankers, versions, left_out = {"kb search": our_ranker(index)}, {"python": platform.python_version()}, []
