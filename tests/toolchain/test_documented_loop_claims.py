@@ -137,3 +137,50 @@ def test_where_alignas_of_a_shared_array_may_stand(declaration: str, words: str)
     )
     assert (built.status == 0) is (words == "")
     assert words in built.diagnostics
+
+
+FOUR_IN_A_ROW = "int i = LANE * 4; o[i] = a[i] * 2; o[i+1] = a[i+1] * 2; o[i+2] = a[i+2] * 2; o[i+3] = a[i+3] * 2;"
+GUARDED = "int i = LANE * 4; float s = 0; for (int j = 0; j < 4; ++j) if (i + j < n) s += a[i + j]; o[LANE] = s;"
+
+
+@pytest.mark.parametrize(
+    ("restrict", "body", "loads"),
+    [
+        ("__restrict__", FOUR_IN_A_ROW, ["global_load_dwordx4"]),
+        ("", FOUR_IN_A_ROW, ["global_load_dword"] * 4),
+        ("__restrict__", GUARDED, ["global_load_dword"] * 4),
+    ],
+)
+def test_four_neighbouring_loads_merge_without_aliases_and_conditions(restrict: str, body: str, loads: list[str]):
+    text = assembly(f"KERNEL void k(const float *{restrict} a, float *{restrict} o, int n) {{ {body} }}")
+    assert re.findall(r"global_load\w+", text) == loads
+
+
+TRANSPOSE = """
+KERNEL void k(const float *__restrict__ in, float *__restrict__ out, int rows, int cols) {
+  static __attribute__((shared)) float tile[64][65];
+  int x = __builtin_amdgcn_workgroup_id_x() * 64, y = __builtin_amdgcn_workgroup_id_y() * 64;
+  int lane = LANE % 64, wave = LANE / 64;
+#pragma unroll
+  for (LOOP) tile[ROW][lane] = in[(u64)(y + ROW) * cols + x + lane];
+  SYNC();
+#pragma unroll
+  for (LOOP) out[(u64)(x + ROW) * rows + y + lane] = tile[lane][ROW];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("prelude", "loop", "row", "first_wait"),
+    [
+        (PRELUDE, "int i = 0; i < 16; ++i", "(4 * i + wave)", 15),
+        (PRELUDE, "int r = wave; r < 64; r += 4", "r", 1),
+        (WITHOUT_BOUND, "int i = 0; i < 16; ++i", "(4 * i + wave)", 0),
+    ],
+)
+def test_loads_of_a_tile_overlap_with_a_constant_loop_and_a_declared_size(
+    prelude: str, loop: str, row: str, first_wait: int
+):
+    source = TRANSPOSE.replace("LOOP", loop).replace("ROW", row)
+    built = compile_hip(prelude + source, "gfx942", QUIET)
+    assert re.search(r"vmcnt\((\d+)\)", built.text)[1] == str(first_wait)
