@@ -1,0 +1,121 @@
+"""What the pages on wait states, LDS offsets and asm operands say, settled by the compiler and the assembler."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.toolchain.clang import assembles, needs_clang
+from tests.toolchain.code_claims import instructions, names, refused
+
+pytestmark = needs_clang
+
+TYPES = """
+typedef float f16v __attribute__((ext_vector_type(16)));
+typedef float f32v __attribute__((ext_vector_type(32)));
+typedef _Float16 h8 __attribute__((ext_vector_type(8)));
+typedef __bf16 b8 __attribute__((ext_vector_type(8)));
+typedef int i4 __attribute__((ext_vector_type(4)));
+typedef int i16 __attribute__((ext_vector_type(16)));
+typedef double d4 __attribute__((ext_vector_type(4)));
+"""
+PRODUCT = """
+KERNEL void product({0} *p, {1} *o) {{ {0} x = p[LANE], y = p[LANE + 64]; {1} w = o[LANE];
+  __builtin_amdgcn_sched_barrier(0); {1} r = __builtin_amdgcn_mfma_{2};
+  __builtin_amdgcn_sched_barrier(0); o[LANE] = r + r; }}
+"""
+PLAIN = "{}(x, y, w, 0, 0, 0)"
+SCALED = "{}(x, y, w, {}, {}, 0, 1, 0, 1)"
+
+
+def waits_behind_product(operand: str, result: str, call: str, arch: str) -> int:
+    """Return the wait states between the MFMA and the addition that reads its result."""
+    lines = instructions(TYPES + PRODUCT.format(operand, result, call), arch)["product"]
+    start = max(number for number, line in enumerate(lines) if "mfma" in line) + 1
+    count = 0
+    for line in lines[start:]:
+        if re.match(r"v_(pk_)?(add_f|add_u|lshl)", line):
+            return count
+        count += int(line.split()[1]) + 1 if line.startswith("s_nop") else 1
+    raise AssertionError(lines)
+
+
+@pytest.mark.parametrize(
+    ("operand", "result", "call", "older", "newer"),
+    [
+        ("h4", "f4", PLAIN.format("f32_4x4x4f16"), 5, 5),
+        ("h4", "f4", PLAIN.format("f32_16x16x16f16"), 7, 8),
+        ("long", "f4", PLAIN.format("f32_16x16x32_fp8_fp8"), 7, 8),
+        ("long", "i4", PLAIN.format("i32_16x16x32_i8"), 7, 8),
+        ("h4", "f16v", PLAIN.format("f32_32x32x8f16"), 11, 12),
+        ("long", "f16v", PLAIN.format("f32_32x32x16_fp8_fp8"), 11, 12),
+        ("float", "f4", PLAIN.format("f32_16x16x4f32"), 10, 10),
+        ("float", "f16v", PLAIN.format("f32_32x32x2f32"), 18, 18),
+        ("double", "double", PLAIN.format("f64_4x4x4f64"), 6, 6),
+        ("double", "d4", PLAIN.format("f64_16x16x4f64"), 11, 19),
+        ("h8", "f4", PLAIN.format("f32_16x16x32_f16"), None, 8),
+        ("i4", "i4", PLAIN.format("i32_16x16x64_i8"), None, 8),
+        ("b8", "f16v", PLAIN.format("f32_32x32x16_bf16"), None, 12),
+        ("i4", "i16", PLAIN.format("i32_32x32x32_i8"), None, 12),
+        ("i8", "f4", SCALED.format("scale_f32_16x16x128_f8f6f4", 0, 0), None, 12),
+        ("i8", "f4", SCALED.format("scale_f32_16x16x128_f8f6f4", 4, 4), None, 8),
+        ("i8", "f16v", SCALED.format("scale_f32_32x32x64_f8f6f4", 0, 0), None, 20),
+        ("i8", "f16v", SCALED.format("scale_f32_32x32x64_f8f6f4", 4, 4), None, 12),
+    ],
+)
+def test_the_compiler_leaves_the_documented_wait_states_behind_a_product(
+    operand: str, result: str, call: str, older: int | None, newer: int
+):
+    assert waits_behind_product(operand, result, call, "gfx950") == newer
+    if older is not None:
+        assert waits_behind_product(operand, result, call, "gfx942") == older
+
+
+SIZED = """
+typedef float T __attribute__((ext_vector_type({0})));
+KERNEL void use(T *o) {{ T x; asm volatile("; use %0" : "={1}"(x)); o[LANE] = x; }}
+"""
+
+
+@pytest.mark.parametrize("letter", ["v", "a", "s"])
+def test_asm_operands_have_2_to_12_16_or_32_registers(letter: str):
+    for size in (2, 5, 11, 12, 16, 32):
+        assert instructions(SIZED.format(size, letter), "gfx942")
+    for size in (1, 20, 24, 33, 64):
+        assert "couldn't allocate output register for constraint" in refused(SIZED.format(size, letter), "gfx942")
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("ds_read2st64_b32 v[0:1], v2 offset0:255 offset1:254", ""),
+        ("ds_read2st64_b32 v[0:1], v2 offset0:256", "invalid offset0 value"),
+        ("ds_read2_b32 v[0:1], v2 offset:4", "not a valid operand"),
+        ("ds_read2_b128 v[0:7], v8", "invalid instruction"),
+        ("global_load_dword v2, [v0,v1], off", ""),
+        ("v_mov_b32 v4, v[0:1][1]", "expected a register or a list of registers"),
+        ("v_add_f32_dpp v0, v1, v2 row_bcast:15 row_mask:0xa", ""),
+        ("v_add_f32_dpp v0, v1, v2 row_bcast:31 row_mask:0xc", ""),
+    ],
+)
+def test_the_assembler_takes_and_refuses_what_the_pages_say(line: str, complaint: str, arch: str, tmp_path: Path):
+    said = assembles(line + "\n", arch, tmp_path)
+    assert complaint in said if complaint else not said
+
+
+DISTANCES = """
+LDS float store[16384];
+KERNEL void rows(float *o) { o[LANE] = store[LANE] + store[LANE + 4096]; }
+KERNEL void odd(float *o) { o[LANE] = store[LANE] + store[LANE + 300]; }
+KERNEL void fill(float *o) { store[LANE] = o[LANE]; store[LANE + 4096] = o[LANE + 9]; SYNC();
+  o[LANE] = store[LANE ^ 1]; }
+"""
+
+
+def test_loads_at_multiples_of_64_elements_become_one_and_others_two():
+    kernels = instructions(DISTANCES, "gfx942")
+    assert "ds_read2st64_b32" in names(kernels["rows"])
+    assert names(kernels["odd"]).count("ds_read_b32") == 2
