@@ -246,3 +246,27 @@ def test_an_impossible_number_of_waves_is_dropped_with_a_warning(waves: int):
     assert allocated(asked, 100) == allocated(GROUP.format(256), 100) == (344, 88, False)
     built = compile_hip(PRELUDE + LIVE.format(asked, 100), "gfx942")
     assert f"desired occupancy was {waves}, final occupancy is 1" in built.diagnostics
+
+
+COMPLEX = """
+struct pair { double x, y; };
+KERNEL void plain(pair *o) {
+    pair p = o[LANE], q = o[LANE + 64];
+    o[LANE] = {p.x * q.x - p.y * q.y, p.y * q.x + p.x * q.y};
+}
+KERNEL void product(double _Complex *o) { o[LANE] = o[LANE] * o[LANE + 64]; }
+KERNEL void quotient(double _Complex *o) { o[LANE] = o[LANE] / o[LANE + 64]; }
+KERNEL void inverse_root(double *o) { o[LANE] = 1.0 / __builtin_sqrt(o[LANE]); }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+def test_a_complex_product_of_the_language_has_a_nan_branch_unless_a_flag_drops_it(arch: str):
+    strict, basic = (instructions(COMPLEX, arch, *flags) for flags in ((), ("-fcomplex-arithmetic=basic",)))
+    assert sum("_f64" in name for name in names(strict["plain"])) == 4
+    assert {"v_cmp_u_f64", "s_swappc_b64"} <= set(names(strict["product"]))
+    assert "s_swappc_b64" in names(strict["quotient"])
+    assert names(basic["product"]).count("global_load_dwordx4") == 2
+    for name in ("product", "quotient"):
+        assert not {"v_cmp_u_f64", "s_swappc_b64"} & set(names(basic[name]))
+    assert sum("_f64" in name for name in names(strict["inverse_root"])) == 7
