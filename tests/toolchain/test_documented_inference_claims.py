@@ -1,0 +1,65 @@
+"""What the pages on inference kernels say about unpacking and quantising code, settled by the compiler."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.toolchain.clang import needs_clang
+from tests.toolchain.code_claims import instructions, names
+
+pytestmark = needs_clang
+
+UNPACK = """
+KERNEL void magic(const u32 *in, h2 *out) {
+  u32 w = in[LANE], m = 0x64006400u;
+  const h2 bias = {(_Float16)-1032.f, (_Float16)-1032.f};
+  for (int i = 0; i < 4; ++i)
+    out[LANE * 4 + i] = __builtin_bit_cast(h2, ((w >> (4 * i)) & 0x000f000fu) | m) + bias;
+}
+KERNEL void hidden(const u32 *in, h2 *out) {
+  u32 w = in[LANE], m = 0x64006400u;
+  asm("" : "+v"(m));
+  const h2 bias = {(_Float16)-1032.f, (_Float16)-1032.f};
+  for (int i = 0; i < 4; ++i)
+    out[LANE * 4 + i] = __builtin_bit_cast(h2, ((w >> (4 * i)) & 0x000f000fu) | m) + bias;
+}
+KERNEL void brain(const u32 *in, u32 *out) {
+  u32 w = in[LANE];
+  for (int i = 0; i < 4; ++i) {
+    u32 u = ((w >> (4 * i)) & 0x000f000fu) | 0x43004300u;
+    float low = __builtin_bit_cast(float, u << 16) - 136.f;
+    float high = __builtin_bit_cast(float, u & 0xffff0000u) - 136.f;
+    out[LANE * 4 + i] =
+        __builtin_amdgcn_perm(__builtin_bit_cast(u32, high), __builtin_bit_cast(u32, low), 0x07060302u);
+  }
+}
+"""
+QUANTISE = """
+KERNEL void quantise(const f4 *in, int *out, float inverse, float m) {
+  f4 v = in[LANE] * inverse;
+  for (int i = 0; i < 4; ++i) v[i] = __builtin_amdgcn_fmed3f(v[i], -m, m);
+  int r = __builtin_amdgcn_cvt_pk_fp8_f32(v[0], v[1], 0, false);
+  out[LANE] = __builtin_amdgcn_cvt_pk_fp8_f32(v[2], v[3], r, true);
+}
+"""
+
+
+def after_the_load(lines: list[str]) -> list[str]:
+    """Return the VALU instructions between the wait for the loaded dword and the store."""
+    start = next(n for n, line in enumerate(lines) if "vmcnt(0)" in line)
+    return [name for name in names(lines[start:]) if name.startswith("v_")]
+
+
+@pytest.mark.parametrize(("arch", "bf16"), [("gfx942", 31), ("gfx950", 27)])
+def test_eight_int4_weights_unpack_in_the_documented_number_of_instructions(arch: str, bf16: int):
+    built = instructions(UNPACK, arch)
+    assert len(after_the_load(built["magic"])) == 15
+    assert len(after_the_load(built["hidden"])) == 11
+    assert after_the_load(built["hidden"]).count("v_and_or_b32") == 4
+    assert len(after_the_load(built["brain"])) == bf16
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_four_floats_become_fp8_by_two_conversions(arch: str):
+    found = names(instructions(QUANTISE, arch)["quantise"])
+    assert [found.count(name) for name in ("v_pk_mul_f32", "v_med3_f32", "v_cvt_pk_fp8_f32")] == [2, 4, 2]
