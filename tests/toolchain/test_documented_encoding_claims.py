@@ -96,6 +96,10 @@ def test_asm_operands_have_2_to_12_16_or_32_registers(letter: str):
         ("ds_read2_b32 v[0:1], v2 offset:4", "not a valid operand"),
         ("ds_read2_b128 v[0:7], v8", "invalid instruction"),
         ("global_load_dword v2, [v0,v1], off", ""),
+        ("s_sendmsg sendmsg(MSG_INTERRUPT)", ""),
+        ("s_sendmsg sendmsg(MSG_SAVEWAVE)", ""),
+        ("s_sendmsg sendmsg(MSG_GET_DOORBELL)", ""),
+        ("s_sendmsg sendmsg(MSG_DEALLOC_VGPRS)", "specified message id is not supported on this GPU"),
         ("v_mov_b32 v4, v[0:1][1]", "expected a register or a list of registers"),
         ("v_add_f32_dpp v0, v1, v2 row_bcast:15 row_mask:0xa", ""),
         ("v_add_f32_dpp v0, v1, v2 row_bcast:31 row_mask:0xc", ""),
@@ -119,3 +123,56 @@ def test_loads_at_multiples_of_64_elements_become_one_and_others_two():
     kernels = instructions(DISTANCES, "gfx942")
     assert "ds_read2st64_b32" in names(kernels["rows"])
     assert names(kernels["odd"]).count("ds_read_b32") == 2
+
+
+SPILLING = """
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(1024, 1024))) void spills(float *o) { float x[200];
+#pragma unroll
+  for (int i = 0; i < 200; i++) x[i] = o[i * 64 + LANE];
+  for (int t = 0; t < 9; t++) {
+#pragma unroll
+    for (int i = 0; i < 200; i++) x[i] = x[i] * x[(i * 7 + 3) % 200] + o[t]; }
+#pragma unroll
+  for (int i = 0; i < 200; i++) o[i * 64 + LANE] = x[i]; }
+"""
+INDEXED = """
+KERNEL void picks(float *o, const int *n) { float x[64];
+  for (int i = 0; i < 64; i++) x[i] = o[i * 64 + LANE];
+  for (int i = 0; i < 64; i++) x[n[i]] += 1;
+  o[LANE] = x[n[LANE]]; }
+"""
+NO_FRAME = ("-Wframe-larger-than=0", "-Werror=frame-larger-than")
+
+
+def test_a_warning_about_frames_refuses_kernels_with_scratch():
+    for source in (SPILLING, INDEXED):
+        assert "exceeds limit (0) in" in refused(source, "gfx942", *NO_FRAME)
+    assert instructions("KERNEL void clean(float *o) { o[LANE] += 1; }", "gfx942", *NO_FRAME)
+
+
+MIXED = """
+#define DIRECT(K) __builtin_amdgcn_global_load_lds( \\
+  (__attribute__((address_space(1))) void *)(g + K * 1024 + LANE * 4), (IN_LDS void *)(tile + K * 256), 16, 0, 0)
+KERNEL void mixed(float *o, float *g, f4 *r) { LDS float tile[1024];
+  f4 first = r[LANE]; __builtin_amdgcn_sched_barrier(0); DIRECT(0); DIRECT(1); DIRECT(2);
+  __builtin_amdgcn_sched_barrier(0); asm volatile("; use" ::"v"(first)); SYNC(); o[LANE] = tile[LANE ^ 1]; }
+"""
+
+
+def test_loads_to_registers_and_to_lds_are_counted_in_one_order():
+    lines = instructions(MIXED, "gfx950")["mixed"]
+    assert next(line for line in lines if "vmcnt" in line) == "s_waitcnt vmcnt(3)"
+
+
+SHIFTED = """
+KERNEL void shifted(float *o, float *g) { LDS float tile[1024];
+  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void *)(g + LANE * 4),
+    (IN_LDS void *)tile, 16, 64, 0);
+  SYNC(); o[LANE] = tile[LANE ^ 1]; }
+"""
+
+
+def test_the_offset_of_a_direct_load_goes_into_the_instruction():
+    lines = instructions(SHIFTED, "gfx950")["shifted"]
+    assert any(line.startswith("global_load_lds_dwordx4") and "offset:64" in line for line in lines)
+    assert any(line.startswith("s_mov_b32 m0, 0") for line in lines)
