@@ -33,7 +33,7 @@ mfma salu sgpr smfmac tcc tcp valu vgpr vmcnt xcc xcd xgmi xnack cta lane simd w
 blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolution denormal divergence fence fft fma
 halo hbm histogram im2col intrinsic kernel layernorm matmul moe occupancy opcode permute popcount predication
 preemption prefetch register roofline scan shuffle softmax spill stencil swizzle texture tile tiling transpose ulp
-unroll unrolling winograd attention reduction uncoalesced
+unroll unrolling winograd attention reduction uncoalesced gcd
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
 """Words of our field. Who uses one asks about it, whatever else the query says."""
@@ -41,7 +41,7 @@ _OWN = "amd instinct cdna rocm hip hipcc miopen rocprof hipblaslt rocblas lds mf
 OWN_WORDS = frozenset(_OWN.split())
 _COUNTERPART = """
 port equivalent counterpart replace replacement instead migrate convert translate hipify analogue compared versus vs
-slower faster
+slower faster works worked hangs fails breaks behaves differs different same
 """
 ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 

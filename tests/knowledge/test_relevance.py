@@ -59,7 +59,14 @@ def test_another_vendors_product_alone_is_not_answered_from_ours(query: str) -> 
 
 
 @pytest.mark.parametrize(
-    "query", ["H100 code: what replaces cp.async", "MI355X or H100: LDS size", "port H100 loads", "AMD or NVIDIA size"]
+    "query",
+    [
+        "loads hang, on NVIDIA it worked",
+        "H100 code: what replaces cp.async",
+        "MI355X or H100: LDS size",
+        "port H100 loads",
+        "AMD or NVIDIA size",
+    ],
 )
 def test_a_counterpart_or_a_comparison_with_ours_is_answered(query: str) -> None:
     assert answer(query) is Answer.FOUND
