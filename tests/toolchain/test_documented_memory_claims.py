@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.toolchain.clang import needs_clang
-from tests.toolchain.code_claims import instructions, names, refused
+from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.code_claims import PRELUDE, instructions, names, refused
 
 pytestmark = needs_clang
 
@@ -223,3 +223,18 @@ KERNEL void transposed(t4 *o) {{ LDS t4 b[256]; b[LANE] = o[LANE]; SYNC();
 def test_the_transposed_read_wants_the_other_half_type():
     assert "ds_read_b64_tr_b16" in names(instructions(TRANSPOSED.format("__fp16"), "gfx950")["transposed"])
     assert "cannot initialize a parameter" in refused(TRANSPOSED.format("_Float16"), "gfx950")
+
+
+STENCIL = """
+KERNEL void stencil(double *__restrict__ o, const double *__restrict__ a, int nx, int ny) {
+    int i = LANE + __builtin_amdgcn_workgroup_id_x() * 256;
+    o[i] = a[i] * -6.0 + a[i - 1] + a[i + 1] + a[i - nx] + a[i + nx] + a[i - ny] + a[i + ny];
+}
+"""
+
+
+@pytest.mark.parametrize(("arch", "without"), [("gfx90a", 17), ("gfx942", 16)])
+def test_code_that_may_be_replayed_after_a_page_fault_takes_more_registers(arch: str, without: int):
+    built = [compile_hip(PRELUDE + STENCIL, arch + mode) for mode in ("", ":xnack+", ":xnack-")]
+    assert [each.figure("vgpr_count") for each in built] == [24, 24, without]
+    assert len({sum(map(len, each.blocks)) for each in built}) == 1
