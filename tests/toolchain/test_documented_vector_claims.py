@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.toolchain.clang import assembles, compile_hip, needs_clang
-from tests.toolchain.code_claims import instructions, names
+from tests.toolchain.code_claims import PRELUDE, instructions, names
 
 pytestmark = needs_clang
 
@@ -66,3 +67,46 @@ def test_which_operands_packed_fp32_takes(arch: str, operands: str, message: str
 def test_a_launch_outside_hip_is_an_expected_expression():
     built = compile_hip("void k(float *); void f(float *p) { k<<<1, 64>>>(p); }", "gfx942", ("-x", "c++"))
     assert "expected expression" in built.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("flags", "copies", "mode"),
+    [((), 2, 1), (("-fno-honor-nans",), 0, 1), (("-mno-amdgpu-ieee", "-fno-honor-nans"), 0, 0)],
+)
+def test_maximum_needs_no_copies_when_nans_do_not_count(flags: tuple[str, ...], copies: int, mode: int):
+    built = compile_hip(
+        PRELUDE + "KERNEL void k(float *p, float a) { p[0] = __builtin_fmaxf(p[1], a); }", "gfx942", flags
+    )
+    assert len(re.findall(r"\tv_max_f32", built.text)) == copies + 1
+    assert f".amdhsa_ieee_mode {mode}" in built.text
+
+
+def test_ieee_mode_off_wants_relaxed_nans():
+    built = compile_hip(PRELUDE + "KERNEL void k(float *p) { p[0] = 1; }", "gfx942", ("-mno-amdgpu-ieee",))
+    assert "invalid argument '-mno-amdgpu-ieee' only allowed with relaxed NaN handling" in built.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "message"),
+    [
+        ("global_load_dword v0, v[2:3], off offset:4095", "offset:4096", "expected a 13-bit signed offset"),
+        ("global_load_dword v0, v[2:3], off offset:-4096", "offset:-4097", "expected a 13-bit signed offset"),
+        ("scratch_load_dword v0, off, s0 offset:4095", "offset:4096", "expected a 13-bit signed offset"),
+        ("flat_load_dword v0, v[2:3] offset:4095", "offset:4096", "expected a 12-bit unsigned offset"),
+        ("ds_read_b32 v0, v1 offset:65535", "offset:65536", "expected a 16-bit unsigned offset"),
+        ("ds_read2_b32 v[0:1], v1 offset0:0 offset1:255", "offset1:256", "invalid offset1 value"),
+        ("s_load_dword s0, s[2:3], 0xfffff", "0x100000", "expected a 21-bit signed offset"),
+        ("s_buffer_load_dword s0, s[4:7], 0xfffff", "0x100000", "expected a 20-bit unsigned offset"),
+    ],
+)
+def test_how_large_the_offset_of_an_access_may_be(inside: str, outside: str, message: str, tmp_path: Path):
+    assert assembles(inside + "\n", "gfx942", tmp_path) == ""
+    assert message in assembles(inside.rsplit(" ", 1)[0] + f" {outside}\n", "gfx942", tmp_path)
+
+
+@pytest.mark.parametrize(("offset", "bits"), [(4095, 4095), (4096, 0), (4097, 1)])
+def test_a_buffer_offset_beyond_12_bits_is_cut_without_a_message(offset: int, bits: int, tmp_path: Path):
+    line = f"buffer_load_dword v0, v1, s[0:3], 0 offen offset:{offset}\n"
+    assert assembles(line, "gfx942", tmp_path) == ""
+    words = (0xE0501000 | bits, 0x80000001)
+    assert b"".join(word.to_bytes(4, "little") for word in words) in (tmp_path / "kernel.o").read_bytes()
