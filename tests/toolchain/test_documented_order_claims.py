@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.toolchain.clang import needs_clang
-from tests.toolchain.code_claims import instructions, names, refused
+from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.code_claims import PRELUDE, QUIET, instructions, names, refused
 
 pytestmark = needs_clang
 
@@ -79,3 +79,30 @@ def test_a_maximum_of_a_loaded_float_is_two_instructions_and_of_a_computed_one_i
 
 def test_this_clang_does_not_know_asyncmark():
     assert "undeclared identifier" in refused("KERNEL void k() { __builtin_amdgcn_asyncmark(); }", "gfx950")
+
+
+def test_a_spin_loop_on_a_plain_load_is_deleted_and_one_on_an_atomic_load_stays():
+    kernels = instructions(
+        "KERNEL void empty(int *flag, int *o) { while (*flag == 0) {} *o = 1; }\n"
+        "KERNEL void counting(int *flag, int *o) { int n = 0; while (*flag == 0) n++; *o = n; }\n"
+        "KERNEL void atomic(int *flag, int *o) {"
+        " while (__hip_atomic_load(flag, __ATOMIC_RELAXED, AGENT) == 0) {} *o = 1; }",
+        "gfx942",
+    )
+    for name in ("empty", "counting"):
+        assert not any("branch" in line or line.startswith("global_load") for line in kernels[name])
+    assert {"global_load_dword", "s_cbranch_vccnz"} <= set(names(kernels["atomic"]))
+
+
+def test_radeon_has_waves_of_32_and_wmma_and_instinct_waves_of_64_and_mfma():
+    source = "KERNEL void k(float *p) { p[LANE] = 1.f; }"
+    assert compile_hip(PRELUDE + source, "gfx1100", QUIET).figure("wavefront_size") == 32
+    assert compile_hip(PRELUDE + source, "gfx942", QUIET).figure("wavefront_size") == 64
+    mfma = "KERNEL void k(f4 *c, h4 *a) { *c = __builtin_amdgcn_mfma_f32_16x16x16f16(*a, *a, *c, 0, 0, 0); }"
+    assert "needs target feature mai-insts" in refused(mfma, "gfx1100")
+    wmma = (
+        "typedef _Float16 h16 __attribute__((ext_vector_type(16)));\n"
+        "typedef float f8 __attribute__((ext_vector_type(8)));\n"
+        "KERNEL void k(f8 *c, h16 *a) { *c = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(*a, *a, *c); }"
+    )
+    assert "needs target feature gfx11-insts" in refused(wmma, "gfx942")
