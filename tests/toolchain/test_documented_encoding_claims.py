@@ -96,6 +96,9 @@ def test_asm_operands_have_2_to_12_16_or_32_registers(letter: str):
         ("ds_read2_b32 v[0:1], v2 offset:4", "not a valid operand"),
         ("ds_read2_b128 v[0:7], v8", "invalid instruction"),
         ("global_load_dword v2, [v0,v1], off", ""),
+        ("global_load_short_d16_hi v0, v[2:3], off", ""),
+        ("global_load_dwordx4 v[0:3], v4, s[0:1] offset:16", ""),
+        ("global_load_dwordx4 v[0:3], v[4:5], s[0:1]", "invalid operand for instruction"),
         ("s_sendmsg sendmsg(MSG_INTERRUPT)", ""),
         ("s_sendmsg sendmsg(MSG_SAVEWAVE)", ""),
         ("s_sendmsg sendmsg(MSG_GET_DOORBELL)", ""),
@@ -176,3 +179,48 @@ def test_the_offset_of_a_direct_load_goes_into_the_instruction():
     lines = instructions(SHIFTED, "gfx950")["shifted"]
     assert any(line.startswith("global_load_lds_dwordx4") and "offset:64" in line for line in lines)
     assert any(line.startswith("s_mov_b32 m0, 0") for line in lines)
+
+
+HALVES = """
+typedef short s2 __attribute__((ext_vector_type(2)));
+KERNEL void halves(s2 *o, const short *i) { s2 v; v.x = i[LANE * 7]; v.y = i[LANE * 9]; o[LANE] = v; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_two_halves_share_a_register_only_without_ecc(arch: str):
+    for target in (arch, f"{arch}:sramecc+"):
+        found = names(instructions(HALVES, target)["halves"])
+        assert "v_perm_b32" in found and "global_load_short_d16_hi" not in found
+    assert "global_load_short_d16_hi" in names(instructions(HALVES, f"{arch}:sramecc-")["halves"])
+
+
+OVERLAP = """
+KERNEL void small(h4 *p, f4 *o) { h4 x = p[LANE], y = p[LANE + 64]; f4 c = {0, 0, 0, 0};
+  o[LANE] = __builtin_amdgcn_mfma_f32_16x16x16f16(x, y, c, 0, 0, 0); }
+KERNEL void large(h4 *p, f16v *o) { h4 x = p[LANE], y = p[LANE + 64]; f16v c = {};
+  o[LANE] = __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, c, 0, 0, 0); }
+"""
+
+
+def registers(operand: str) -> set[int]:
+    first, last = re.search(r"\[(\d+):(\d+)\]", operand).groups()
+    return set(range(int(first), int(last) + 1))
+
+
+def test_only_small_results_overlap_their_own_operands():
+    kernels = instructions(TYPES + OVERLAP, "gfx942")
+    for name, overlaps in (("small", True), ("large", False)):
+        line = next(line for line in kernels[name] if "mfma" in line)
+        result, first, second, _ = line.split(" ", 1)[1].split(", ")
+        assert bool(registers(result) & (registers(first) | registers(second))) is overlaps
+
+
+def test_the_assembler_checks_c_against_d_of_large_results_only(tmp_path: Path):
+    overlap = "v_mfma_f32_32x32x8_f16 v[0:15], v[40:41], v[16:17], v[2:17]\n"
+    assert "source 2 operand must not partially overlap with dst" in assembles(overlap, "gfx942", tmp_path)
+    for line in (
+        "v_mfma_f32_16x16x16_f16 v[0:3], v[40:41], v[16:17], v[2:5]",
+        "v_mfma_f32_32x32x8_f16 v[0:15], v[2:3], v[16:17], v[20:35]",
+    ):
+        assert not assembles(line + "\n", "gfx942", tmp_path)
