@@ -110,3 +110,39 @@ def test_a_buffer_offset_beyond_12_bits_is_cut_without_a_message(offset: int, bi
     assert assembles(line, "gfx942", tmp_path) == ""
     words = (0xE0501000 | bits, 0x80000001)
     assert b"".join(word.to_bytes(4, "little") for word in words) in (tmp_path / "kernel.o").read_bytes()
+
+
+LAUNCH = """
+struct dim3 { unsigned x, y, z; dim3(unsigned a = 1, unsigned b = 1, unsigned c = 1) : x(a), y(b), z(c) {} };
+typedef struct Stream *stream;
+extern "C" int __hipPushCallConfiguration(dim3, dim3, unsigned long = 0, stream = 0);
+__attribute__((global)) void k(float *, int);
+template <class T> __attribute__((global)) void m(T *, int);
+__attribute__((device)) float d(float);
+struct S { float (*f)(float); };
+void host(float *p, const float *c, S *s) { CALL; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("k<<<1, 64>>>(p)", "too few arguments to function call, expected 2, have 1"),
+        ("k<<<1, 64>>>(p, 3, 4)", "too many arguments to function call, expected 2, have 3"),
+        (
+            "k<<<1, 64>>>(c, 3)",
+            "cannot initialize a parameter of type 'float *' with an lvalue of type 'const float *'",
+        ),
+        ("m<<<1, 64>>>()", "no matching function for call to 'm'"),
+        ("k<<<1>>>(p, 3)", "too few execution configuration arguments to kernel function call, expected at least 2"),
+        (
+            "k<<<1, 64, 0, 0, 0>>>(p, 3)",
+            "too many execution configuration arguments to kernel function call, expected at",
+        ),
+        ("k(p, 3)", "call to global function 'k' not configured"),
+        ("s->f = d", "reference to __device__ function 'd' in __host__ function"),
+        ("p[0] = d(p[1])", "candidate function not viable: call to __device__ function from __host__ function"),
+    ],
+)
+def test_what_clang_says_of_a_wrong_launch(call: str, message: str):
+    assert message in compile_hip(LAUNCH.replace("CALL", call), "gfx942", ("--cuda-host-only",)).diagnostics
