@@ -224,3 +224,35 @@ def test_the_assembler_checks_c_against_d_of_large_results_only(tmp_path: Path):
         "v_mfma_f32_32x32x8_f16 v[0:15], v[2:3], v[16:17], v[20:35]",
     ):
         assert not assembles(line + "\n", "gfx942", tmp_path)
+
+
+MASKED = """
+KERNEL void restored(float *o, u64 mask) { float x = o[LANE]; u64 saved;
+  asm volatile("s_and_saveexec_b64 %1, %2\\nv_add_f32 %0, 1.0, %0\\ns_mov_b64 exec, %1"
+    : "+v"(x), "=&s"(saved) : "s"(mask) : "scc"); o[LANE] = x; }
+"""
+LEFT = """
+KERNEL void left(float *o) { float x = o[LANE];
+  asm volatile("s_mov_b64 exec, 0xffff\\nv_add_f32 %0, 1.0, %0" : "+v"(x)::"exec"); o[LANE] = x; }
+"""
+
+
+def test_a_clobber_of_exec_is_only_a_warning_and_restores_nothing():
+    lines = instructions(MASKED, "gfx950")["restored"]
+    assert lines.count(next(line for line in lines if line.startswith("s_and_saveexec_b64"))) == 1
+    assert "inline asm clobber list contains reserved registers: exec" in refused(LEFT, "gfx950", "-Werror")
+    behind = instructions(LEFT, "gfx950", "-Wno-inline-asm")["left"]
+    place = next(number for number, line in enumerate(behind) if line.startswith("s_mov_b64 exec"))
+    assert not any("exec" in line for line in behind[place + 1 :])
+
+
+SADDR = """
+KERNEL void based(f4 *o, const float *p) { f4 r; u32 off = LANE * 16;
+  asm volatile("global_load_dwordx4 %0, %1, %2\\n s_waitcnt vmcnt(0)" : "=v"(r) : "v"(off), "s"(p) : "memory");
+  o[LANE] = r; }
+"""
+
+
+def test_a_kernel_argument_serves_as_scalar_base_in_assembly():
+    lines = instructions(SADDR, "gfx942")["based"]
+    assert any(re.match(r"global_load_dwordx4 v\[\d+:\d+\], v\d+, s\[\d+:\d+\]", line) for line in lines)
