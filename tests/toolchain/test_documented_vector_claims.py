@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -146,3 +147,46 @@ void host(float *p, const float *c, S *s) { CALL; }
 )
 def test_what_clang_says_of_a_wrong_launch(call: str, message: str):
     assert message in compile_hip(LAUNCH.replace("CALL", call), "gfx942", ("--cuda-host-only",)).diagnostics
+
+
+TAPS = """
+KERNEL void k(const float *__restrict__ w, const float *__restrict__ a, float *__restrict__ o) {
+  float s = 0;
+  int c = CHANNEL;
+  for (int t = 0; t < 9; ++t) SUM;
+  o[LANE] = s;
+}
+"""
+PRODUCTS = "s += w[c * 9 + t] * a[LANE + t * 64]"
+CONTRACTED = "s = __builtin_fmaf(w[c * 9 + t], a[LANE + t * 64], s)"
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    ("total", "flags", "expected"),
+    [
+        (PRODUCTS, (), {"v_fma_f32": 1, "v_pk_mul_f32": 4, "v_add_f32": 8}),
+        (PRODUCTS, ("-fno-slp-vectorize",), {"v_fma_f32": 1, "v_fmac_f32": 8}),
+        (CONTRACTED, (), {"v_fma_f32": 1, "v_fmac_f32": 8}),
+    ],
+)
+def test_pairing_products_costs_fused_additions(
+    arch: str, total: str, flags: tuple[str, ...], expected: dict[str, int]
+):
+    source = TAPS.replace("CHANNEL", "__builtin_amdgcn_workgroup_id_x()").replace("SUM", total)
+    counted = Counter(name for name in names(instructions(source, arch, *flags)["k"]) if name.endswith("_f32"))
+    assert counted == expected
+
+
+@pytest.mark.parametrize(
+    ("channel", "vector_loads", "scalar"),
+    [
+        ("__builtin_amdgcn_workgroup_id_x()", 9, True),
+        ("LANE / 64", 12, False),
+        ("__builtin_amdgcn_readfirstlane(LANE / 64)", 9, True),
+    ],
+)
+def test_weights_are_scalar_when_their_index_is_uniform(channel: str, vector_loads: int, scalar: bool):
+    code = instructions(TAPS.replace("CHANNEL", channel).replace("SUM", PRODUCTS), "gfx942")["k"]
+    assert sum(line.startswith("global_load") for line in code) == vector_loads
+    assert any(line.startswith("s_load_dwordx8") for line in code) is scalar
