@@ -63,3 +63,26 @@ def test_eight_int4_weights_unpack_in_the_documented_number_of_instructions(arch
 def test_four_floats_become_fp8_by_two_conversions(arch: str):
     found = names(instructions(QUANTISE, arch)["quantise"])
     assert [found.count(name) for name in ("v_pk_mul_f32", "v_med3_f32", "v_cvt_pk_fp8_f32")] == [2, 4, 2]
+
+
+SCORES = """
+KERNEL void plain(float *o) { o[LANE] = o[LANE] + 1.f; }
+KERNEL void cap(float *o) {
+  float t = __builtin_amdgcn_exp2f(o[LANE] * 0.0577078f);
+  o[LANE] = 50.f - 100.f * __builtin_amdgcn_rcpf(t + 1.f);
+}
+KERNEL void widen(const u32 *in, h2 *o) {
+  u32 w = in[LANE];
+  f2 a = __builtin_amdgcn_cvt_pk_f32_fp8(w, false), b = __builtin_amdgcn_cvt_pk_f32_fp8(w, true);
+  o[2 * LANE] = __builtin_bit_cast(h2, __builtin_amdgcn_cvt_pkrtz(a.x, a.y));
+  o[2 * LANE + 1] = __builtin_bit_cast(h2, __builtin_amdgcn_cvt_pkrtz(b.x, b.y));
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_soft_cap_is_five_instructions_and_four_fp8_values_widen_by_four(arch: str):
+    built = instructions(SCORES, arch)
+    cap = after_the_load(built["cap"])
+    assert sorted(cap) == ["v_add_f32", "v_exp_f32", "v_fmac_f32", "v_mul_f32", "v_rcp_f32"]
+    assert len(after_the_load(built["widen"])) == 4
