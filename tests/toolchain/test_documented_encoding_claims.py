@@ -96,6 +96,13 @@ def test_asm_operands_have_2_to_12_16_or_32_registers(letter: str):
         ("ds_read2_b32 v[0:1], v2 offset:4", "not a valid operand"),
         ("ds_read2_b128 v[0:7], v8", "invalid instruction"),
         ("global_load_dword v2, [v0,v1], off", ""),
+        ("v_add_f32 v0, a0, v1", "invalid operand for instruction"),
+        ("v_mov_b32 v0, a0", "invalid operand for instruction"),
+        ("global_atomic_add_f32 v[0:1], a2, off", ""),
+        ("ds_add_f32 v0, a1", ""),
+        ("ds_add_rtn_f32 a2, v0, a1", ""),
+        ("ds_bpermute_b32 a0, v0, a1", ""),
+        ("ds_read_b128 v[0:3], v4 offset:65536", "expected a 16-bit unsigned offset"),
         ("global_load_short_d16_hi v0, v[2:3], off", ""),
         ("global_load_dwordx4 v[0:3], v4, s[0:1] offset:16", ""),
         ("global_load_dwordx4 v[0:3], v[4:5], s[0:1]", "invalid operand for instruction"),
@@ -256,3 +263,18 @@ KERNEL void based(f4 *o, const float *p) { f4 r; u32 off = LANE * 16;
 def test_a_kernel_argument_serves_as_scalar_base_in_assembly():
     lines = instructions(SADDR, "gfx942")["based"]
     assert any(re.match(r"global_load_dwordx4 v\[\d+:\d+\], v\d+, s\[\d+:\d+\]", line) for line in lines)
+
+
+FLAG = """
+KERNEL void handed(int *o) { LDS int data[64]; LDS int flag; data[LANE] = o[LANE];
+  if (LANE == 0) __hip_atomic_store(&flag, 7, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_WORKGROUP);
+  while (__hip_atomic_load(&flag, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_WORKGROUP) < 7) __builtin_amdgcn_s_sleep(1);
+  o[LANE] = data[LANE ^ 1]; }
+"""
+
+
+def test_a_flag_in_lds_is_stored_behind_a_wait_and_read_in_a_loop():
+    lines = instructions(FLAG, "gfx942")["handed"]
+    flag = next(number for number, line in enumerate(lines) if line.startswith("ds_write_b32") and "offset" in line)
+    assert lines[flag - 1] == "s_waitcnt lgkmcnt(0)"
+    assert "s_sleep 1" in lines and "s_barrier" not in lines
