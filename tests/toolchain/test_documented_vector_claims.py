@@ -190,3 +190,24 @@ def test_weights_are_scalar_when_their_index_is_uniform(channel: str, vector_loa
     code = instructions(TAPS.replace("CHANNEL", channel).replace("SUM", PRODUCTS), "gfx942")["k"]
     assert sum(line.startswith("global_load") for line in code) == vector_loads
     assert any(line.startswith("s_load_dwordx8") for line in code) is scalar
+
+
+STRIDED = """
+KERNEL void k(const float *__restrict__ a, float *__restrict__ o, T n, T g) {
+  for (T i = __builtin_amdgcn_workgroup_id_x() * 256u + LANE; i < n; i += g) o[i] = a[i] * 2;
+}
+"""
+
+
+@pytest.mark.parametrize("index", ["u64", "unsigned"])
+def test_a_strided_loop_is_as_long_with_a_64_bit_index(index: str):
+    built = compile_hip(PRELUDE + STRIDED.replace("T ", f"{index} "), "gfx942", ("-fno-unroll-loops",))
+    assert [len(block) for block in built.blocks if "global_load_dword" in block] == [13]
+
+
+@pytest.mark.parametrize(("restrict", "registers", "first_wait"), [("", 8, 0), ("__restrict__", 36, 7)])
+def test_loads_in_flight_take_registers(restrict: str, registers: int, first_wait: int):
+    loop = "for (int t = 0; t < 8; ++t) o[LANE + t * 64] = a[LANE + t * 64] * 2.f;"
+    built = compile_hip(PRELUDE + f"KERNEL void k(const f4 *{restrict} a, f4 *{restrict} o) {{ {loop} }}", "gfx942")
+    assert built.figure("vgpr_count") == registers
+    assert re.search(r"vmcnt\((\d+)\)", built.text)[1] == str(first_wait)
