@@ -39,6 +39,7 @@ AGPRS = "gpu_arch/general/agprs.md"
 SPARSE = "gpu_arch/general/sparse-mfma.md"
 SCALED = "gpu_arch/cdna4/block-scaled-mfma.md"
 TRANSPOSED = "gpu_arch/cdna4/transposed-lds-reads.md"
+DOUBLE = "gpu_arch/general/double-precision.md"
 PACKED = "gpu_arch/general/packed-and-dot-math.md"
 INTEGERS = "gpu_arch/general/integer-arithmetic.md"
 FUNCTIONS = "gpu_arch/general/transcendentals.md"
@@ -145,7 +146,7 @@ INSTRUCTIONS = [
     (SCALED, "v_cvt_scalef32_2xpk16_fp6_f32 v[0:5], v[6:21], v[22:37], v40", CDNA4),
     (TRANSPOSED, "ds_read_b64_tr_b16 a[0:1], v2", CDNA4),
     (TRANSPOSED, "ds_read_b64_tr_b4 v[0:1], v2", CDNA4),
-    (PACKED, "v_pk_fma_f64 v[0:3], v[4:7], v[8:11], v[12:15]", NONE),
+    (DOUBLE, "v_pk_fma_f64 v[0:3], v[4:7], v[8:11], v[12:15]", NONE),
     (PACKED, "v_dot4_i32_iu8 v0, v1, v2, v3", NONE),
     (PACKED, "v_dot4_i32_i8 v0, v1, v2, v3", ALL),
     (INTEGERS, "s_mul_u64 s[0:1], s[2:3], s[4:5]", NONE),
@@ -154,7 +155,6 @@ INSTRUCTIONS = [
     (FUNCTIONS, "v_rsq_f64 v[0:1], v[2:3]", ALL),
     (FP8, "v_cvt_f32_fp8_sdwa v0, v1 src0_sel:BYTE_2", NEW),
     (FP8, "v_cvt_scalef32_pk_bf16_fp8 v0, v1, v2", CDNA4),
-    (PIPELINES, "s_barrier_signal -1", NONE),
     (MI200, "v_lshl_add_u64 v[0:1], v[2:3], 3, v[4:5]", NEW),
     (MI200, "v_fmaak_f32 v0, v1, v2, 0x3f000001", NEW),
     (MI200, "flat_atomic_add_f32 v[0:1], v2", NEW),
