@@ -15,7 +15,7 @@ from typing import Any
 
 from kbserver.core.errors import NoDevice
 from kbserver.devices.buffers import Layout, SharedBuffer
-from kbserver.devices.serving import answer_messages
+from kbserver.devices.serving import answer_messages, methods_of
 
 
 class GpuWorker:
@@ -85,8 +85,7 @@ def confine_process() -> None:
 def serve(channel: socket.socket) -> None:
     """Answer messages until the caller closes the channel."""
     confine_process()
-    worker = GpuWorker()
-    answer_messages(channel, lambda message, fds: getattr(worker, message["do"])(message, fds))
+    answer_messages(channel, methods_of(GpuWorker()))
 
 
 if __name__ == "__main__":

@@ -13,6 +13,16 @@ Work = Callable[[dict[str, Any], list[int]], dict[str, Any]]
 """Takes a message and the descriptors that came with it, which are closed afterwards; returns the answer."""
 
 
+def methods_of(worker: object) -> Work:
+    """Return the work of an object: each message names the method that takes it under `do`."""
+
+    def work(message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
+        answer: dict[str, Any] = getattr(worker, message["do"])(message, fds)
+        return answer
+
+    return work
+
+
 def of_kernel(error: BaseException) -> KbError:
     """Return an error for what no one foresaw."""
     return InternalError.of(error, "report it with the kernel")

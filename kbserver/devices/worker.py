@@ -15,7 +15,7 @@ from typing import Any
 from kbserver.core.errors import KbError
 from kbserver.devices.buffers import mapped
 from kbserver.devices.interface import LaunchReport, Support
-from kbserver.devices.serving import answer_messages
+from kbserver.devices.serving import answer_messages, methods_of
 
 MAX_MISSING = 20
 
@@ -157,14 +157,13 @@ def confine(cache: str | None) -> bool:
 
 def serve(channel: socket.socket) -> None:
     """Answer messages until the caller closes the channel."""
-    worker = Worker()
+    call = methods_of(Worker())
 
     def work(message: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         if message["do"] in ("load", "load_checks"):
             limit_process(message["memory_bytes"], message["wall_s"])
             confine(message.get("cache"))
-        answer: dict[str, Any] = getattr(worker, message["do"])(message, fds)
-        return answer
+        return call(message, fds)
 
     answer_messages(channel, work)
 

@@ -99,11 +99,13 @@ class Machine:
 
     def _spend(self, waves: int) -> None:
         """Take the work of a launch off what quickly compiled code may do; optimise when it is spent."""
-        if self._quick_work_left is not None:
-            self._quick_work_left -= waves * len(self.kernel.code)
-            if self._quick_work_left < 0:
-                self._quick_work_left = None
+        # Read once: another thread may have spent the rest meanwhile.
+        left = self._quick_work_left
+        if left is not None:
+            left -= waves * len(self.kernel.code)
+            if left < 0:
                 self.code = self._compile(quick=False)
+            self._quick_work_left = left if left >= 0 else None
 
     def _prepare(self, worker: Worker) -> None:
         """Called before a worker runs, for machines that watch its memory."""

@@ -21,13 +21,11 @@ def knowledge_map(result: KnowledgeMap) -> Document:
     if whole:
         out.say("`map TOPIC` describes its documents, `map DOCUMENT` lists sections.")
     for topic in result.topics:
-        if whole:
-            out.say(f"\n{topic.id} ({len(topic.refs)}): {topic.title}. {topic.summary}")
-            continue
-        out.say(f"\n{topic.id}: {topic.title}. {topic.summary}")
+        count = f" ({len(topic.refs)})" if whole else ""
+        out.say(f"\n{topic.id}{count}: {topic.title}. {topic.summary}")
         if topic.documents:
             out.say("\n".join(f"  {one.ref}\n    {one.summary}" for one in topic.documents))
-        elif topic.refs:
+        elif topic.refs and not whole:
             out.say("\n".join(f"  {ref}" for ref in topic.refs))
     if whole:
         out.say("\nReading paths (`map PATH` lists the steps):")

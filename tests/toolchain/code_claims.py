@@ -26,6 +26,8 @@ typedef _Float16 h2 __attribute__((ext_vector_type(2)));
 typedef _Float16 h4 __attribute__((ext_vector_type(4)));
 typedef __bf16 b2 __attribute__((ext_vector_type(2)));
 """
+WITHOUT_BOUND = PRELUDE.replace(", amdgpu_flat_work_group_size(256, 256)", "")
+"""The same with kernels whose workgroup the compiler does not know."""
 QUIET = ("-Wno-c++20-extensions", "-Wno-pass-failed", "-Wno-unused-variable")
 
 

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.toolchain.clang import Compiled, compile_hip, needs_clang
-from tests.toolchain.code_claims import PRELUDE, QUIET, instructions, names, refused
+from tests.toolchain.code_claims import PRELUDE, QUIET, WITHOUT_BOUND, instructions, names, refused
 
 pytestmark = needs_clang
 
 ROOT = Path(__file__).resolve().parents[2]
 CLANG = (sys.executable, "-m", "ziglang", "clang")
-BARE = PRELUDE.replace(", amdgpu_flat_work_group_size(256, 256)", "")
 
 LIVE_VALUES = """
 KERNEL ATTRIBUTES void k(float *p, const float *q, int n) {
@@ -58,7 +57,7 @@ KERNEL __attribute__((amdgpu_flat_work_group_size(THREADS, THREADS) MORE)) void 
 
 
 def compiled(source: str, *flags: str, arch: str = "gfx942") -> Compiled:
-    built = compile_hip(BARE + source, arch, (*QUIET, *flags))
+    built = compile_hip(WITHOUT_BOUND + source, arch, (*QUIET, *flags))
     assert built.status == 0, built.diagnostics
     return built
 

@@ -7,11 +7,10 @@ import re
 import pytest
 
 from tests.toolchain.clang import compile_hip, needs_clang
-from tests.toolchain.code_claims import PRELUDE, QUIET
+from tests.toolchain.code_claims import PRELUDE, QUIET, WITHOUT_BOUND
 
 pytestmark = needs_clang
 
-WITHOUT_BOUND = PRELUDE.replace(", amdgpu_flat_work_group_size(256, 256)", "")
 LOOP_HEAD = """
 typedef float f4 __attribute__((ext_vector_type(4)));
 KERNEL void k(const f4 *__restrict__ a, f4 *o, int n) {

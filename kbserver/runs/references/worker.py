@@ -14,7 +14,7 @@ from typing import Any
 
 from kbserver.core.errors import ContentError
 from kbserver.devices.buffers import mapped
-from kbserver.devices.serving import answer_messages
+from kbserver.devices.serving import answer_messages, methods_of
 from kbserver.devices.worker import confine, limit_process
 from kbserver.runs.problem import Problem
 from kbserver.runs.references.module import ModuleReference
@@ -78,7 +78,7 @@ def serve(channel: socket.socket) -> None:
     confine(None)
     answer_messages(
         channel,
-        lambda message, fds: getattr(worker, message["do"])(message, fds),
+        methods_of(worker),
         unforeseen=lambda error: told(error, worker.name),
         caught=BaseException,  # its author's code may raise anything, SystemExit too
     )
