@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from kbserver.core.progress import progress_to
 from kbserver.devices import gpu
 from kbserver.ops import read, time_kernel
 from kbserver.render import render, render_plain
+from kbserver.runs.timing import harness
 from kbserver.runs.timing.report import TimeReport
 from tests.devices.fakehip import FakeHip
 
@@ -21,6 +24,13 @@ def durations(noise: float, **ms: float) -> object:
     """Return durations by kernel with a little noise, the same in every run."""
     dice = random.Random(5)
     return lambda entry, number: ms[entry] * (1 + noise * dice.random())
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let 0.1 s pass whenever the harness asks for the time, however fast this machine is."""
+    ticks = itertools.count()
+    monkeypatch.setattr(harness, "time", SimpleNamespace(monotonic=lambda: next(ticks) / 10))
 
 
 def timed(**arguments: object) -> TimeReport:
@@ -66,11 +76,16 @@ def test_a_slower_and_a_same_kernel_are_told_apart(fakehip: FakeHip) -> None:
 
 
 def test_noise_larger_than_the_difference_is_no_verdict(fakehip: FakeHip) -> None:
-    fakehip.duration = durations(0.8, step5_sgb=0.5, step3_nchw_lds=0.51)
-    report = timed(name="step5_sgb", against="step3_nchw_lds", budget=0.5)
+    # Half of the launches are faster than the baseline and half are slower. Noise from a die would not do: the order
+    # of a pair is drawn anew in every run, and one run in some dozens would see a difference.
+    turns = itertools.cycle([0.45, 0.55])
+    fakehip.duration = lambda entry, number: next(turns) if entry == "step5_sgb" else 0.5
+    report = timed(name="step5_sgb", against="step3_nchw_lds", budget=2.0)
     assert report.verdict == "CANNOT_TELL"
     assert "measure longer" in report.reason
-    assert report.stopped_by == "the time limit of 0.5 s"
+    assert report.stopped_by == "the time limit of 2 s"
+    assert report.ratio is not None and report.ratio.cold is not None
+    assert report.ratio.cold.ci == pytest.approx([0.9, 1.1])
 
 
 def test_without_a_baseline_times_are_measured_and_nothing_is_compared(fakehip: FakeHip) -> None:
