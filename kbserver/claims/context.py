@@ -8,6 +8,7 @@ from kbserver.claims import markdown
 from kbserver.claims.kernels import Mention, is_about_case, mentions
 from kbserver.claims.scope import Scope, Scopes, document_scope
 from kbserver.claims.sentences import Sentence
+from kbserver.claims.tables import Tables
 from kbserver.claims.world import KernelFigures, World
 
 NEAR_LINES = 15
@@ -23,6 +24,7 @@ class Context(Scopes):
         super().__init__(world.targets, given, own)
         self.kernels: Mapping[str, KernelFigures] = world.kernels
         self.by_step = is_about_case(text, world.kernels)
+        self.tables = Tables(units, self.names_in)
         self.document = document_scope((one for unit in units for one in self.names_in(unit)), world.targets)
         backed = [unit for unit in units if _backs_a_time(unit, world)]
         self._backed_blocks = {id(unit.block) for unit in backed}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kbserver.claims.clauses import CONTRAST, REASON, clause, opens_with
+from kbserver.claims.context import Context
 from kbserver.claims.matching import Match, find_matches, limit_of
 from kbserver.claims.model import CONTRADICTED, SUPPORTED, UNKNOWN, Finding
 from kbserver.claims.names import Name
@@ -46,7 +47,7 @@ class Judged:
     """True when some target or product in the scope has no figure."""
 
 
-def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]:
+def check(sentence: Sentence, world: World, scopes: Context) -> Iterator[Finding]:
     """Yield a finding for every number of the sentence that has a subject and a fact."""
     if _PRINTED.search(sentence.low):
         return
@@ -54,7 +55,7 @@ def check(sentence: Sentence, world: World, scopes: Scopes) -> Iterator[Finding]
     matches = find_matches(sentence, named)
     for match in matches:
         keys = match.subject.per.get(match.part)
-        if _changes(sentence, match.quantity):
+        if _changes(sentence, match.quantity) or _is_case(sentence, match, scopes):
             continue
         limit = limit_of(sentence.words, match.quantity)
         if match.subject.name == "LDS size" and (limit is not match.quantity or _may_take(sentence, match)):
@@ -89,6 +90,11 @@ def _changes(sentence: Sentence, quantity: Quantity) -> bool:
     words = sentence.words
     after = words[quantity.end : quantity.end + 1] == ["->"] and quantity.end + 1 in starts
     return after or (words[quantity.start - 1 : quantity.start] == ["->"] and quantity.start - 1 in ends)
+
+
+def _is_case(sentence: Sentence, match: Match, scopes: Context) -> bool:
+    """True for a number below "LDS" in a table that gives one target several of them."""
+    return match.column is not None and scopes.tables.lists_cases(sentence, match.column)
 
 
 def _built(sentence: Sentence, match: Match, scope: Scope, world: World) -> Finding | None:

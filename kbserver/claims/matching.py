@@ -11,6 +11,7 @@ from kbserver.claims.names import Name
 from kbserver.claims.quantities import Quantity
 from kbserver.claims.sentences import Sentence
 from kbserver.claims.subjects import MAY_NOT_TAKE, MAY_TAKE, PARTS, SUBJECTS, Subject
+from kbserver.claims.tables import column_of
 from kbserver.claims.tokens import tokenize
 
 LONGEST = 6
@@ -45,13 +46,17 @@ _PROPERTY = frozenset((
 
 @dataclass(frozen=True)
 class Match:
-    """A number with its subject and the part it is said to be of ("" when none is named)."""
+    """A number with its subject and the part it is said to be of ("" when none is named).
+
+    `column` is the column of a table whose header names the subject, None when the row or the sentence does.
+    """
 
     quantity: Quantity
     subject: Subject
     part: str
     start: int
     end: int
+    column: int | None = None
 
 
 _BY_FIRST: dict[str, list[tuple[tuple[str, ...], Subject]]] = {}
@@ -214,6 +219,9 @@ def _part_at(words: Sequence[str], place: int) -> str:
 
 def part_of(words: Sequence[str], quantity: Quantity, low: int, high: int) -> str:
     """Return the part that a number is of: "per CU" right after it, else within the statement, else "each CU has"."""
+    in_brackets = words[quantity.end : quantity.end + 3]
+    if len(in_brackets) == 3 and in_brackets[0] == "(" and in_brackets[2] == ")" and in_brackets[1] in PARTS:
+        return PARTS[in_brackets[1]]
     start = low
     low, high = _between_commas(words, low, high)
     for place in range(quantity.end, min(quantity.end + 2, high)):
@@ -252,34 +260,34 @@ _ENDS = frozenset((",", ";", "|", "(", ")", ".", "--", "and"))
 def _of_cell(sentence: Sentence, quantity: Quantity, mentions: list[tuple[int, int, Subject]]) -> Match | None:
     """A cell that begins with a number takes its subject from the cell, the row's first cell or the column's header."""
     tokens = sentence.tokens
-    place = tokens[quantity.start].start
-    column = next((n for n, (low, high) in enumerate(sentence.cells) if low <= place < high), 0)
+    column = column_of(sentence, quantity.start)
     first = next((n for n, token in enumerate(tokens) if token.start >= sentence.cells[column][0]), 0)
     if quantity.start - first > 1 or quantity.bound:
         return None
     words = sentence.words
     own_end = next((n for n, token in enumerate(tokens) if token.start >= sentence.cells[column][1]), len(tokens))
     part = part_of(words[:own_end], quantity, quantity.start, quantity.end)
-    labels = [[token.low for token in tokens if token.start < sentence.cells[0][1]]] if column else []
+    row = [token.low for token in tokens if token.start < sentence.cells[0][1]]
+    labels: list[tuple[list[str], int | None]] = [(row, None)] if column else []
     if column < len(sentence.block.header):
-        labels.append([token.low for token in tokenize(sentence.block.header[column])])
+        labels.append(([token.low for token in tokenize(sentence.block.header[column])], column))
     inside = [(a, b, s) for a, b, s in mentions if quantity.end <= a < own_end and a - quantity.end <= 2]
     for _, _, subject in inside:
         if _fits(subject, quantity):
             return Match(quantity, subject, part, quantity.start, own_end)
-    for label in labels:
+    for label, of_column in labels:
         for start, end, subject in _mentions(label):
             rest = " ".join(label)
             if quantity.dim == "" and subject.bare and end - start == 1 and "size" not in label:
                 continue  # "Wavefronts | 32" counts them
-            beside = f"{rest} | {' '.join(labels[0])}"
+            beside = f"{rest} | {' '.join(labels[0][0])}"
             if not _fits_cell(subject, quantity) or (subject.anti and subject.anti.search(beside)):
                 continue
             if subject.cue and not subject.cue.search(f"{rest} {sentence.low}"):
                 continue
             if not _alone(label, start, end):
                 continue
-            return Match(quantity, subject, part or _label_part(label), quantity.start, quantity.end)
+            return Match(quantity, subject, part or _label_part(label), quantity.start, quantity.end, of_column)
     return None
 
 

@@ -32,7 +32,8 @@ _PEAK = re.compile(
 )
 _WORK = re.compile(
     r"\b(?:achiev\w*|reach\w*|measured|sustain\w*|got|gets|attain\w*|observed|kernel|gemm|runs?|ran|hits?|benchmark\w*|"
-    r"shows?|ours|naive|utili[sz]\w*|library|hipblaslt|efficien\w*|% of|percent|assembl\w*|triton|attention|matmul)\b"
+    r"shows?|ours|naive|utili[sz]\w*|library|hipblaslt|efficien\w*|% of|percent|assembl\w*|triton|attention|matmul|"
+    r"prefill|decode|forward|backward)\b"
 )
 _A_PART = re.compile(
     r"\b(?:per|each|one|a|single) (?:gcd|xcd|cu|compute unit|die|simd|watt|core|chiplet)\b|/ (?:cu|gcd|xcd|clk|w)\b"
@@ -109,7 +110,7 @@ def _context(sentence: Sentence, quantity: Quantity) -> list[str]:
     low, high = quantity.start, quantity.end
     while low > 0 and quantity.start - low < REACH and words[low - 1] not in (";", ",", "and", "--"):
         low -= 1
-    while high < len(words) and high - quantity.end < REACH and words[high] not in (";", ",", "and", "--"):
+    while high < len(words) and high - quantity.end < REACH and words[high] not in (";", ",", "and", "--", ":"):
         high += 1
     found = words[low:high]
     # "BF16 and FP16 peak is 653 TFLOPS": the list before belongs to it.

@@ -21,7 +21,8 @@ _REPORTING = re.compile(
     r"hypothetic\w*|imagine|confus\w+|trap|pitfall|copied|correct(?:ed|s)|correction|revised|"
     r"expected|predict\w*|estimate[sd]?|project(?:ed|ion)|if|unless|whether|"
     r"no longer|used to|formerly|previously said|mis-?label\w*|mislead\w*|"
-    r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|so-called|allegedly|supposedly)\b"
+    r"understat\w+|overstat\w+|under-?report\w*|disagree\w*|so-called|allegedly|supposedly|"
+    r"although (?:the |its )?(?:spec\w*|data sheet|datasheet|manual) (?:says?|states?|gives?|lists?))\b"
 )
 _ALTERNATIVE = re.compile(r"\b(?:instead of|rather than)\b")
 """Right before the number: what was not taken."""

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 
 _USE = (
-    r"\b(?:us(?:e|es|ed|ing|age)|tak(?:e|es|en|ing)|took|allocat\w*|need\w*|requir\w*|tiles?|buffers?|kernels?|footprint|"
+    r"\b(?:us(?:e|es|ed|ing|age)|tak(?:e|es|en|ing)|took|allocat\w*|need\w*|requir\w*|tiles?|buffers?|kernels?|footprint|compil\w*|"
     r"stag(?:e|es|ed|ing)|drop\w*|reserv\w*|consum\w*|occup(?:y|ies|ied)|static\w*|dynamic\w*|declar\w*|rounded?|"
     r"first|last|half|quarter|read|reads|written|writes?|loads?|moves?|moved|stride\w*|offsets?|address\w*|plus|"
     r"allows?|permits?|fits?|gives?|left|free|remain\w*|leaves?|spare|array\w*|per block|a block|each block|"
