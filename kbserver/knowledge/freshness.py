@@ -1,7 +1,8 @@
 """The index of the moment: reused while no input file changed, read from the cache, or built and cached.
 
 In a process a stat of the inputs decides; across processes the hash of their content does, with that of the code that
-makes entries. The cache is only ever a copy: when it is missing, damaged or cannot be written, the index is built.
+makes entries (files at rest need not be read again for it: `known_keys`). The cache is only ever a copy: when it is
+missing, damaged or cannot be written, the index is built.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,13 @@ from kbserver.core.errors import WorkspaceError
 from kbserver.core.store import write_atomic
 from kbserver.knowledge.entries import Corpus
 from kbserver.knowledge.index import SearchIndex, build_index
+from kbserver.knowledge.known_keys import Fingerprint, KnownKeys, fingerprint
 from kbserver.knowledge.query import Names
 from kbserver.knowledge.storage import FORMAT, Stored
 
 KEPT_FILES = 4
 STALE_TEMPORARY_S = 3600
 ATTEMPTS = 3
-
-Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class FreshIndex:
 
     def _load_or_build(self) -> SearchIndex:
         before = fingerprint(self._recipe.files())
-        key = content_key(self._recipe.files(), self._recipe.code())
+        key = self._key()
         path = self._cache / f"search-{key[:32]}.jsonl"
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return SearchIndex(Stored(path.read_bytes(), key))
@@ -84,6 +84,17 @@ class FreshIndex:
         if fingerprint(self._recipe.files()) == before:
             self._write(path, data)
         return SearchIndex(Stored(data, key))
+
+    def _key(self) -> str:
+        """Return the key of the inputs as they are, read from them unless it is known."""
+        inputs = (*self._recipe.files(), *self._recipe.code())
+        known, before, now_ns = KnownKeys(self._cache), fingerprint(inputs), time.time_ns()
+        key = known.get(before)
+        if key is None:
+            key = content_key(inputs)
+            if fingerprint(inputs) == before:
+                known.remember(before, key, now_ns)
+        return key
 
     def _write(self, path: Path, data: bytes) -> None:
         with suppress(WorkspaceError, OSError):
@@ -135,25 +146,10 @@ def _list(folder: str, suffixes: tuple[str, ...]) -> Listing:
     return Listing(changed, [Path(path) for path in sorted(found)])
 
 
-def fingerprint(files: Iterable[Path]) -> Fingerprint:
-    """Return what stat says of each file; a missing one counts as such."""
-    return tuple(_stats(files))
-
-
-def _stats(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int]]:
-    for path in files:
-        try:
-            stat = os.stat(path)
-        except OSError:
-            yield str(path), 0, 0, 0
-        else:
-            yield str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino
-
-
-def content_key(files: Iterable[Path], code: Iterable[Path]) -> str:
+def content_key(files: Iterable[Path]) -> str:
     """Return the hash of names and content of all inputs."""
     digest = hashlib.sha256(f"search index {FORMAT}\n".encode())
-    for path in (*files, *code):
+    for path in files:
         try:
             data = path.read_bytes()
         except OSError:
