@@ -351,3 +351,36 @@ def test_the_warning_of_a_loop_that_cannot_be_unrolled():
     fixed = "for (int j = 0; j < 16; j++) { int i = LANE + j * 64; if (i < n) s += q[i]; }"
     assert "loop not unrolled" in compile_hip(PRELUDE + loop.replace("LOOP", rolled), "gfx942").diagnostics
     assert "loop not unrolled" not in compile_hip(PRELUDE + loop.replace("LOOP", fixed), "gfx942").diagnostics
+
+
+CALL_THROUGH_A_POINTER = """
+__attribute__((device, HOW)) void heavy(float *p, int n) {
+  float a[180];
+#pragma unroll
+  for (int i = 0; i < 180; i++) a[i] = p[i * 64];
+  for (int j = 0; j < n; j++) {
+#pragma unroll
+    for (int i = 0; i < 180; i++) a[i] = a[i] * p[j] + a[(i + 1) % 180];
+  }
+#pragma unroll
+  for (int i = 0; i < 180; i++) p[i * 64] = a[i];
+}
+KERNEL void caller(float *p, float (*f)(float)) { p[0] = f(p[1]); }
+KERNEL void plain(float *p) { p[0] = p[1]; }
+KERNEL void user(float *p, int n) { heavy(p, n); }
+"""
+
+
+@pytest.mark.parametrize(("how", "registers"), [("always_inline", 41), ("noinline", 512)])
+def test_a_call_through_a_pointer_costs_the_registers_of_any_function_of_the_file(how: str, registers: int):
+    built = compile_hip(PRELUDE + CALL_THROUGH_A_POINTER, "gfx942", (*QUIET, f"-DHOW={how}"))
+    assert built.status == 0, built.diagnostics
+    counts = dict(re.findall(r"\.name: +(\w+)\n(?:.*\n)*?.*\.vgpr_count: +(\d+)", built.text))
+    assert (counts["caller"], counts["plain"]) == (str(registers), "2")
+
+
+def test_an_operand_of_128_bits_is_four_registers():
+    block = 'KERNEL void k(TYPE *p) { TYPE x = p[LANE]; asm volatile("; operand %0" :: "v"(x)); }'
+    for name in ("f4", "__int128"):
+        text = compile_hip(PRELUDE + block, "gfx942", (*QUIET, f"-DTYPE={name}")).text
+        assert re.search(r"; operand v\[0:3\]", text)
