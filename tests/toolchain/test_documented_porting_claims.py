@@ -155,3 +155,21 @@ def test_only_a_static_variable_that_nobody_reads_is_dropped():
     assert "\nkept:" in text
     assert "held:" in text
     assert "dropped" not in text
+
+
+DEVICE_MACROS = """
+#if defined(__CUDA_ARCH__) || defined(__CUDACC__)
+#error "a macro of CUDA"
+#endif
+#if !defined(__HIP_DEVICE_COMPILE__) || !defined(__HIPCC__) || !defined(__GFX9__) || !defined(__ARCH__)
+#error "a macro of HIP is missing"
+#endif
+KERNEL void nothing(float *p) { p[LANE] = 1; }
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_the_device_pass_defines_the_target_and_no_compute_capability(arch: str):
+    assert instructions(DEVICE_MACROS.replace("__ARCH__", f"__{arch}__"), arch)["nothing"]
+    other = DEVICE_MACROS.replace("__ARCH__", "__gfx908__")
+    assert "a macro of HIP is missing" in compile_hip(PRELUDE + other, arch, QUIET).diagnostics
