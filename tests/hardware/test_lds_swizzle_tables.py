@@ -85,6 +85,17 @@ def test_a_table_of_the_page_is_what_lane_groups_and_banks_give(
         assert counted == (old, new), (pitch, layout)
 
 
+def test_the_widths_of_keys_on_the_page_need_the_passes_that_it_says():
+    section = PAGE.split("## How many bits should the XOR key")[1].split("\n## ")[0]
+    shown = re.findall(r"^\| `(ds_read_b\d+)`, (\d+) \| row % (\d+) \| (\d+) \| (\d+) \|$", section, re.M)
+    assert len(shown) == 6
+    for instruction, rows, key, old, new in shown:
+        width = int(instruction.removeprefix("ds_read_b")) // 8
+        address = tile(int(rows), 256, width, lambda row, column, key=int(key): column ^ row % key)
+        counted = [passes(arch, instruction, width, address) for arch in ("gfx942", "gfx950")]
+        assert counted == [int(old), int(new)], (instruction, rows, key)
+
+
 @pytest.mark.parametrize(("pitch", "old", "new"), [(32, 64, 32), (64, 64, 64), (33, 2, 1), (65, 2, 1), (66, 4, 2)])
 def test_column_reads_need_the_passes_that_the_page_says(pitch: int, old: int, new: int):
     counted = [passes(arch, "ds_read_b32", 4, lambda lane: lane * pitch * 4) for arch in ("gfx942", "gfx950")]
