@@ -30,7 +30,8 @@ namespace { __global__ void unnamed(float *p) { p[0] = 1; } }
 template <class T> __global__ void generic(T *p) { p[0] = 1; }
 void launch(float *p) {
   dim3 one{1, 1, 1};
-  plain<<<one, one>>>(p); marked<<<one, one>>>(p); own<<<one, one>>>(p); unnamed<<<one, one>>>(p); generic<<<one, one>>>(p);
+  plain<<<one, one>>>(p); marked<<<one, one>>>(p); own<<<one, one>>>(p);
+  unnamed<<<one, one>>>(p); generic<<<one, one>>>(p);
 }
 """
 
