@@ -100,3 +100,16 @@ def test_the_widths_of_keys_on_the_page_need_the_passes_that_it_says():
 def test_column_reads_need_the_passes_that_the_page_says(pitch: int, old: int, new: int):
     counted = [passes(arch, "ds_read_b32", 4, lambda lane: lane * pitch * 4) for arch in ("gfx942", "gfx950")]
     assert counted == [old, new]
+
+
+def test_float4_reads_of_padded_rows_need_the_passes_that_the_page_says():
+    page = (ROOT / "gpu_arch" / "general" / "lds-access-cases.md").read_text("utf-8")
+    section = page.split("## float4 in shared memory")[1].split("\n## ")[0]
+    shown = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \|$", section, re.M)
+    assert len(shown) == 5
+    for pitch, old, new in shown:
+        counted = [
+            passes(arch, "ds_read_b128", 16, lambda lane, row=int(pitch) * 4: lane * row)
+            for arch in ("gfx942", "gfx950")
+        ]
+        assert counted == [int(old), int(new)], pitch

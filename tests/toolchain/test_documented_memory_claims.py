@@ -238,3 +238,62 @@ def test_code_that_may_be_replayed_after_a_page_fault_takes_more_registers(arch:
     built = [compile_hip(PRELUDE + STENCIL, arch + mode) for mode in ("", ":xnack+", ":xnack-")]
     assert [each.figure("vgpr_count") for each in built] == [24, 24, without]
     assert len({sum(map(len, each.blocks)) for each in built}) == 1
+
+
+WORKGROUP = """
+KERNEL void sync(float *o) { LDS float b[256]; b[LANE] = o[LANE]; SYNC(); o[LANE] = b[255 - LANE] + o[LANE + 256]; }
+KERNEL void fence(float *o, int *f) { o[LANE] = 1.f; __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "workgroup");
+  f[LANE] = 1; }
+KERNEL void row_of_65(f4 *o, float *p, int r) { LDS float t[64 * 65]; t[LANE] = p[LANE]; SYNC();
+  o[LANE] = *(IN_LDS f4 *)&t[LANE % 64 * 65 + 4 * r]; }
+KERNEL void row_of_68(f4 *o, float *p, int r) { LDS float t[64 * 68] __attribute__((aligned(16))); t[LANE] = p[LANE];
+  SYNC(); o[LANE] = *(IN_LDS f4 *)&t[LANE % 64 * 68 + 4 * r]; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_a_barrier_and_a_workgroup_fence_touch_no_cache(arch: str):
+    kernels = instructions(WORKGROUP, arch)
+    assert "s_barrier" in names(kernels["sync"])
+    for name in ("sync", "fence"):
+        assert not [line for line in kernels[name] if line.startswith(("buffer_inv", "buffer_wb"))]
+    stores = [i for i, line in enumerate(kernels["fence"]) if line.startswith("global_store")]
+    assert not [line for line in kernels["fence"][stores[0] : stores[1]] if line.startswith("s_waitcnt")]
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_rows_of_65_floats_split_a_float4_read_and_rows_of_68_do_not(arch: str):
+    kernels = instructions(WORKGROUP, arch)
+    assert names(kernels["row_of_65"]).count("ds_read2_b32") == 2
+    assert names(kernels["row_of_68"]).count("ds_read_b128") == 1
+
+
+def test_gfx90a_loads_directly_to_lds_in_the_old_spelling():
+    source = """
+KERNEL void global(float *o) { LDS float b[256];
+  __builtin_amdgcn_global_load_lds((__attribute__((address_space(1))) void *)(o + LANE), (IN_LDS void *)b, 4, 0, 0);
+  SYNC(); o[LANE] = b[LANE]; }
+KERNEL void buffer(float *o) { LDS float b[256];
+  __builtin_amdgcn_raw_ptr_buffer_load_lds(__builtin_amdgcn_make_buffer_rsrc(o, 0, 1024, 0x20000), (IN_LDS void *)b,
+    4, LANE * 4, 0, 0, 0); SYNC(); o[LANE] = b[LANE]; }
+"""
+    kernels = instructions(source, "gfx90a")
+    assert "global_load_dword v0, s[0:1] lds" in kernels["global"]
+    assert "buffer_load_dword v0, s[0:3], 0 offen lds" in kernels["buffer"]
+
+
+def test_two_tiles_in_lds_need_one_barrier_in_the_loop_and_load_ahead_of_the_use():
+    source = """
+KERNEL void twice(f4 *o, const f4 *__restrict__ src, int n) { LDS f4 tile[2][256]; u32 t = LANE; f4 sum = 0;
+  f4 next = src[t]; tile[0][t] = next; SYNC();
+  _Pragma("unroll 1") for (int k = 0; k < n; k++) {
+    if (k + 1 < n) next = src[(k + 1) * 256 + t];
+    for (int j = 0; j < 8; j++) sum += tile[k & 1][(t + 37 * j) % 256];
+    if (k + 1 < n) tile[(k + 1) & 1][t] = next;
+    SYNC(); }
+  o[t] = sum; }
+"""
+    found = names(instructions(source, "gfx942")["twice"])
+    assert found.count("s_barrier") == 2, "one before the loop, one in it"
+    loop = found[found.index("s_barrier") :]
+    assert loop.index("global_load_dwordx4") < loop.index("ds_read_b128") < loop.index("ds_write_b128")
