@@ -67,14 +67,15 @@ class Word:
 @dataclass(frozen=True)
 class Query:
     """terms: token to weight. words: the same, word by word. archs: targets named by the query. foreign: gfx names that
-    are no target of ours. elsewhere: names of other vendors' products, to the vendor. repaired: misspelt word to the
-    term taken for it."""
+    are no target of ours. elsewhere: names of other vendors' products, to the vendor. compared: whether those stand in
+    a comparison only ("like on Hopper"). repaired: misspelt word to the term taken for it."""
 
     terms: Mapping[str, float]
     words: tuple[Word, ...]
     archs: tuple[str, ...]
     foreign: tuple[str, ...]
     elsewhere: Mapping[str, str]
+    compared: bool
     repaired: Mapping[str, str]
     truncated: bool
 
@@ -90,15 +91,24 @@ def understand(text: str, tokenizer: Tokenizer, vocabulary: Vocabulary, names: N
         words.append(word)
         for term, weight in _weighted(word, named, vocabulary):
             terms[term] = max(weight, terms.get(term, 0.0))
-    concepts = [(term, word.text) for word in words for term in word.terms if term.startswith("=")]
+    concepts = [(term, word) for word in words for term in word.terms if term.startswith("=")]
+    elsewhere = {word.text: names.elsewhere[term] for term, word in concepts if term in names.elsewhere}
     return Query(
         terms=terms,
         words=tuple(words),
         archs=tuple(dict.fromkeys(names.archs[term] for term, _ in concepts if term in names.archs)),
         foreign=tuple(dict.fromkeys(word.text for word in words if _TARGET.fullmatch(word.text) and not word.target)),
-        elsewhere={text: names.elsewhere[term] for term, text in concepts if term in names.elsewhere},
+        elsewhere=elsewhere,
+        compared=all(_in_comparison(word.written, text) for _, word in concepts if word.text in elsewhere),
         repaired={word.written: word.repaired for word in words if word.repaired},
         truncated=len(text) > MAX_QUERY or len(terms) >= MAX_TERMS,
+    )
+
+
+def _in_comparison(name: str, text: str) -> bool:
+    """True for "as fast as on an H100" and "like __syncwarp does on Volta": at most four words stand between."""
+    return bool(
+        re.search(rf"\b(?:like(?! to\b)|unlike|than|as)(?:\W+\w+){{0,4}}\W+{re.escape(name)}\b", text, re.IGNORECASE)
     )
 
 

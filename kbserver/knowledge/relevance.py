@@ -37,7 +37,7 @@ unroll unrolling winograd attention reduction uncoalesced gcd
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
 """Words of our field. Who uses one asks about it, whatever else the query says."""
-_OWN = "amd instinct cdna rocm hip hipcc miopen rocprof hipblaslt rocblas lds mfma"
+_OWN = "amd amdgcn amdgpu instinct cdna rocm hip hipcc miopen rocprof hipblaslt rocblas lds mfma"
 OWN_WORDS = frozenset(_OWN.split())
 _COUNTERPART = """
 port equivalent counterpart replace replacement instead migrate convert translate hipify analogue compared versus vs
@@ -66,10 +66,14 @@ class Answer(StrEnum):
 
 
 def names_other_vendor(query: Query) -> bool:
-    """True when a query is about another vendor's product only: it names none of ours and asks for no counterpart."""
-    if not query.elsewhere or query.archs:
+    """True when a query is about another vendor's product only: it names none of ours, asks for no counterpart, and
+    does not merely compare.
+    """
+    if not query.elsewhere or query.archs or query.compared:
         return False
-    return not any(word.text in OWN_WORDS or word.text in ASKS_FOR_COUNTERPART for word in query.words)
+    return not any(
+        word.text in ASKS_FOR_COUNTERPART or not OWN_WORDS.isdisjoint((word.text, *word.terms)) for word in query.words
+    )
 
 
 def is_answerable(query: Query, terms: Terms, leading: Iterable[int], units: Callable[[int], Units]) -> bool:

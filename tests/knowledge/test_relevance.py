@@ -52,7 +52,13 @@ def test_a_topic_among_unknown_words_is_answered(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["H100 LDS size in KB".replace("LDS", "cache"), "NVIDIA wavefront size", "sm_90 loads"]
+    "query",
+    [
+        "H100 LDS size in KB".replace("LDS", "cache"),
+        "NVIDIA wavefront size",
+        "sm_90 loads",
+        "what is it like to load on H100",
+    ],
 )
 def test_another_vendors_product_alone_is_not_answered_from_ours(query: str) -> None:
     assert answer(query) is Answer.OTHER_VENDOR
@@ -66,6 +72,9 @@ def test_another_vendors_product_alone_is_not_answered_from_ours(query: str) -> 
         "MI355X or H100: LDS size",
         "port H100 loads",
         "AMD or NVIDIA size",
+        "do loads wait like they do on Hopper",
+        "are loads slow, unlike those of an H100",
+        "__builtin_amdgcn_loads wait H100",
     ],
 )
 def test_a_counterpart_or_a_comparison_with_ours_is_answered(query: str) -> None:
