@@ -29,6 +29,7 @@ WAITS = "gpu_arch/general/waits-and-barriers.md"
 LANES = "gpu_arch/general/cross-lane.md"
 MFMA3, MFMA4 = "gpu_arch/cdna3/mfma.md", "gpu_arch/cdna4/mfma.md"
 FORMATS = "gpu_arch/general/numeric-formats.md"
+BF16 = "gpu_arch/general/bf16.md"
 REGISTERS = "gpu_arch/general/registers-and-occupancy.md"
 ATOMICS = "gpu_arch/general/atomics.md"
 MODEL = "gpu_arch/general/memory-model.md"
@@ -108,7 +109,7 @@ INSTRUCTIONS = [
     (FORMATS, "v_cvt_pk_fp8_f32 v0, v1, v2", NEW),
     (FORMATS, "v_cvt_sr_bf16_f32 v0, v1, v2", CDNA4),
     (FORMATS, "v_cvt_sr_pk_bf16_f32 v0, v1, v2, v3", NONE),
-    (FORMATS, "v_pk_fma_bf16 v0, v1, v2, v3", NONE),
+    (BF16, "v_pk_fma_bf16 v0, v1, v2, v3", NONE),
     (REGISTERS, "v_fma_f32 v0, a1, v2, v3", NONE),
     (ATOMICS, "global_atomic_add_f32 v0, v[0:1], v2, off sc0", NEW),
     (ATOMICS, "global_atomic_fmax v[0:1], v2, off", NONE),
