@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.toolchain.clang import compile_hip, needs_clang
@@ -297,3 +299,44 @@ KERNEL void twice(f4 *o, const f4 *__restrict__ src, int n) { LDS f4 tile[2][256
     assert found.count("s_barrier") == 2, "one before the loop, one in it"
     loop = found[found.index("s_barrier") :]
     assert loop.index("global_load_dwordx4") < loop.index("ds_read_b128") < loop.index("ds_write_b128")
+
+
+PARAMETERS = """
+struct Weights { float w[16]; };
+struct __attribute__((packed)) Packed { char c; float f; };
+KERNEL void uniform(float *o, Weights p, int i) { o[LANE] = p.w[i]; }
+KERNEL void each(float *o, Weights p) { o[LANE] = p.w[LANE % 16]; }
+KERNEL void written(float *o, Weights p, int i) { p.w[i & 15] = 3.f; float s = 0;
+  for (int k = 0; k < 16; k++) s += p.w[(k + i) & 15];
+  o[LANE] = s; }
+KERNEL void four(f4 *o, const f4 *__restrict__ c) { o[LANE] = c[3] * o[LANE]; }
+KERNEL void packed(float *o, const Packed *__restrict__ p) { o[LANE] = p[LANE].f; }
+KERNEL void unused(float *o, const float *__restrict__ p) { float x = p[LANE + 4096]; o[LANE] = 1.f; }
+KERNEL void kept(float *o, const float *__restrict__ p) { float x = p[LANE + 4096]; asm volatile("" :: "v"(x));
+  o[LANE] = 1.f; }
+KERNEL void through_buffer(u32 *o, u32 *p, int i) { auto r = __builtin_amdgcn_make_buffer_rsrc(p, 0, 4096, 0x20000);
+  o[LANE] = __builtin_amdgcn_raw_buffer_load_b32(r, i * 4, 0, 0); }
+"""
+
+
+def test_an_array_in_a_parameter_goes_to_scratch_only_when_it_is_written():
+    kernels = {name: names(lines) for name, lines in instructions(PARAMETERS, "gfx942").items()}
+    assert "s_load_dword" in kernels["uniform"] and "global_load_dword" not in kernels["uniform"]
+    assert "global_load_dword" in kernels["each"]
+    assert kernels["written"].count("scratch_store_dwordx4") == 4
+    assert not [name for kernel in ("uniform", "each") for name in kernels[kernel] if name.startswith("scratch")]
+    old = {name: names(lines) for name, lines in instructions(PARAMETERS, "gfx90a").items()}
+    assert "buffer_store_dword" in old["written"] and "buffer_store_dword" not in old["each"]
+
+
+def test_uniform_float4_packed_floats_unused_loads_and_uniform_buffer_offsets():
+    kernels = instructions(PARAMETERS, "gfx942")
+    assert names(kernels["four"]).count("s_load_dwordx4") == 2, "the pointers and the value"
+    assert any(re.match(r"global_load_dword .*offset:1$", line) for line in kernels["packed"])
+    assert "global_load_dword" not in names(kernels["unused"])
+    assert "global_load_dword" in names(kernels["kept"])
+    assert "buffer_load_dword" in names(kernels["through_buffer"])
+    assert "undeclared" in refused(
+        "KERNEL void k(int *o, __amdgpu_buffer_rsrc_t r) { o[0] = __builtin_amdgcn_s_buffer_load_i32(r, 0, 0); }",
+        "gfx942",
+    )
