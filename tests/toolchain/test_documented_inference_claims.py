@@ -86,3 +86,27 @@ def test_a_soft_cap_is_five_instructions_and_four_fp8_values_widen_by_four(arch:
     cap = after_the_load(built["cap"])
     assert sorted(cap) == ["v_add_f32", "v_exp_f32", "v_fmac_f32", "v_mul_f32", "v_rcp_f32"]
     assert len(after_the_load(built["widen"])) == 4
+
+
+HALVES = """
+KERNEL void nearest(const f2 *in, h2 *o) {
+  f2 v = in[LANE];
+  o[LANE] = h2{(_Float16)v.x, (_Float16)v.y};
+}
+KERNEL void toward_zero(const f2 *in, h2 *o) {
+  f2 v = in[LANE];
+  o[LANE] = __builtin_bit_cast(h2, __builtin_amdgcn_cvt_pkrtz(v.x, v.y));
+}
+"""
+TWO_FLOATS_TO_FP16 = {
+    "gfx90a": ["v_cvt_f16_f32", "v_cvt_f16_f32", "v_pack_b32_f16"],
+    "gfx942": ["v_cvt_f16_f32", "v_cvt_f16_f32", "v_pack_b32_f16"],
+    "gfx950": ["v_cvt_pk_f16_f32"],
+}
+
+
+@pytest.mark.parametrize("arch", TWO_FLOATS_TO_FP16)
+def test_two_scores_become_fp16_by_three_instructions_before_gfx950_and_by_one_toward_zero(arch: str):
+    built = instructions(HALVES, arch)
+    assert after_the_load(built["nearest"]) == TWO_FLOATS_TO_FP16[arch]
+    assert after_the_load(built["toward_zero"]) == ["v_cvt_pkrtz_f16_f32"]
