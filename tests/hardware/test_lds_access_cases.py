@@ -46,3 +46,12 @@ def test_tiles_take_the_passes_that_the_page_says(arch: str):
         x, y = LANES % width, LANES // width
         assert passes(arch, "ds_read_b32", 4 * (x * pitch + y)).passes == column, pitch
         assert passes(arch, "ds_read_b32", 4 * (y * pitch + x)).passes == row, pitch
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", *ARCHES])
+def test_columns_of_halves_take_the_passes_that_the_page_says(arch: str):
+    shown = rows(r"^\| (\d+) halves \| (\d+) \|$")
+    assert len(shown) == 6
+    for pitch, figure in (map(int, line) for line in shown):
+        assert passes(arch, "ds_read_u16", 2 * pitch * LANES).passes == figure, pitch
+        assert passes(arch, "ds_write_b16", 2 * pitch * LANES).passes == figure, pitch
