@@ -173,3 +173,11 @@ def test_the_device_pass_defines_the_target_and_no_compute_capability(arch: str)
     assert instructions(DEVICE_MACROS.replace("__ARCH__", f"__{arch}__"), arch)["nothing"]
     other = DEVICE_MACROS.replace("__ARCH__", "__gfx908__")
     assert "a macro of HIP is missing" in compile_hip(PRELUDE + other, arch, QUIET).diagnostics
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("asked", ["amdgpu_flat_work_group_size(1, 2048)", "launch_bounds(2048)"])
+def test_asking_for_2048_work_items_is_accepted_and_the_metadata_still_say_1024(arch: str, asked: str):
+    built = compile_hip(f"__attribute__((global, {asked})) void k(float *p) {{ *p = 1; }}", arch, QUIET)
+    assert (built.status, built.diagnostics) == (0, "")
+    assert built.figure("max_flat_workgroup_size") == 1024
