@@ -16,7 +16,7 @@ from kbserver.knowledge.entries import Corpus, Entry
 from kbserver.knowledge.query import Names, Query, Vocabulary, understand
 from kbserver.knowledge.ranking import CANDIDATES, reordered, spread
 from kbserver.knowledge.relevance import LEADING, Answer, is_answerable, names_other_vendor
-from kbserver.knowledge.snippets import ROOM, ROOMS, Unit, excerpt, units_of
+from kbserver.knowledge.snippets import ROOM, ROOMS, Unit, excerpt, units_of, without_targets
 from kbserver.knowledge.storage import TEXT_UNITS, Row, Stored, Units, encode
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import Tokenizer, spelling
@@ -78,7 +78,7 @@ def field_tokens(entry: Entry, tokenizer: Tokenizer) -> list[str]:
         *tokenizer.tokens(entry.headings) * HEADINGS_WEIGHT,
         *tokenizer.tokens(" ".join(entry.tags)) * TAGS_WEIGHT,
         *tokenizer.tokens(entry.ref),
-        *tokenizer.tokens(entry.text),
+        *tokenizer.tokens(without_targets(entry.text)),
     ]
 
 

@@ -13,6 +13,7 @@ ROOM = 300
 answer 97 of 100 in the first three hits, as with 600 for each at a fifth fewer characters; 350 for each: 94."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*(0-9_])|(?<=[.!?][)\]])\s+(?=[A-Z`*(])")
 _RULE = re.compile(r"^[\s|:-]+$")
+_LINK = re.compile(r"\[([^\[\]]*)\]\((?:#|https?:|[\w./-]+\.(?:md|hip|yaml)\b)[^()\s]*\)")
 _SEPARATOR = " ... "
 
 
@@ -88,6 +89,11 @@ def _joined(units: Sequence[Unit], chosen: list[int], limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 4].rsplit(" ", 1)[0] + " ..."
 
 
+def without_targets(text: str) -> str:
+    """Return a Markdown text with the words of its links only: where they lead is said by titles of other sections."""
+    return _LINK.sub(lambda link: f"[{link[1]}]" if link[1].startswith("derived") else link[1], text)
+
+
 def units_of(text: str) -> list[Unit]:
     """Return the sentences, code lines and table rows of a Markdown text, in order."""
     return list(_units(text))
@@ -96,7 +102,7 @@ def units_of(text: str) -> list[Unit]:
 def _units(text: str) -> Iterator[Unit]:
     paragraph: list[str] = []
     header, fence = "", ""
-    lines = text.split("\n")
+    lines = without_targets(text).split("\n")
     for number, line in enumerate(lines):
         stripped = line.strip()
         mark = stripped[:3]

@@ -184,3 +184,11 @@ def test_a_table_of_names_does_not_crowd_out_the_page_that_explains() -> None:
         for n in range(30)
     ]
     assert refs("which counter waits for loads", [page, *table])[0] == "p.md#wait"
+
+
+def test_where_a_link_leads_says_nothing_about_the_section_that_links() -> None:
+    pages = [
+        entry("a.md#x", "Loads", "Loads are wide, see [there](b.md#bank-conflicts-of-rows)."),
+        entry("b.md#bank-conflicts-of-rows", "Bank conflicts of rows", "Rows conflict when the stride is even."),
+    ]
+    assert [hit.row.ref for hit in make_index(pages).search("bank conflicts").hits] == ["b.md#bank-conflicts-of-rows"]

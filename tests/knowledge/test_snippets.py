@@ -63,3 +63,11 @@ def test_a_larger_limit_shows_more() -> None:
     terms = [frozenset(TOKENIZER.tokens(unit.text)) for unit in units]
     short, long = (excerpt_of(units, terms, {"beta": 1.0}, limit) for limit in (200, 500))
     assert len(short) <= 200 < len(long) <= 500
+
+
+def test_a_link_is_shown_by_its_words_and_not_by_where_it_leads() -> None:
+    assert excerpt("See [the table](#rates-of-each-shape) and [derived, from it](../a.md).", {}) == (
+        "See the table and [derived, from it]."
+    )
+    code = "Calls are `table[i](x)`, `[&](float)` and `[](auto x)` [llvm-docs, a]."
+    assert excerpt(code, {}) == code
