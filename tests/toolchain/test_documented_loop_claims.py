@@ -183,3 +183,31 @@ def test_loads_of_a_tile_overlap_with_a_constant_loop_and_a_declared_size(
     source = TRANSPOSE.replace("LOOP", loop).replace("ROW", row)
     built = compile_hip(prelude + source, "gfx942", QUIET)
     assert re.search(r"vmcnt\((\d+)\)", built.text)[1] == str(first_wait)
+
+
+SUM = """
+KERNEL void k(float *p, const float *q, int n) {
+  float s = 0;
+  for (int i = 0; i < END; i++) s += q[i * 64 + LANE];
+  p[LANE] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("flags", "loads"),
+    [
+        (("-O3",), (8, 16, 1)),
+        (("-O2",), (8, 16, 1)),
+        (("-O3", "-fno-unroll-loops"), (1, 1, 1)),
+        (("-O1",), (1, 1, 1)),
+        (("-Os",), (1, 1, 1)),
+        (("-O3", "-mllvm", "-unroll-runtime=1"), (8, 16, 9)),
+        (("-O3", "-mllvm", "-unroll-count=4"), (4, 4, 4)),
+        (("-O3", "-funroll-loops"), (8, 16, 1)),
+    ],
+)
+def test_options_turn_unrolling_off_or_on(flags: tuple[str, ...], loads: tuple[int, ...]):
+    sources = [WITHOUT_BOUND + SUM.replace("END", end) for end in ("8", "512", "n")]
+    texts = [compile_hip(source, "gfx942", (*QUIET, *flags)).text for source in sources]
+    assert tuple(len(re.findall(r"\tglobal_load_dword", text)) for text in texts) == loads
