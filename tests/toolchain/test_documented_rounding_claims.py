@@ -73,6 +73,34 @@ KERNEL void requantise(const i4 *in, int *o, float scale) {
 }
 """
 )
+UNPACK = """
+typedef u32 u2 __attribute__((ext_vector_type(2)));
+#define UPPER(a) __builtin_amdgcn_perm(__builtin_bit_cast(u32, a[1]), __builtin_bit_cast(u32, a[0]), 0x07060302u)
+#define CUT(a) __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(a[0], a[1]))
+KERNEL void brain(const int *in, u2 *o) {
+  int w = in[LANE];
+  f2 a = __builtin_amdgcn_cvt_pk_f32_fp8(w, false), b = __builtin_amdgcn_cvt_pk_f32_fp8(w, true);
+  o[LANE] = u2{UPPER(a), UPPER(b)};
+}
+KERNEL void halves(const int *in, u2 *o) {
+  int w = in[LANE];
+  f2 a = __builtin_amdgcn_cvt_pk_f32_fp8(w, false), b = __builtin_amdgcn_cvt_pk_f32_fp8(w, true);
+  o[LANE] = u2{CUT(a), CUT(b)};
+}
+#ifdef __gfx950__
+KERNEL void scaled(const u32 *in, b2 *o) {
+  u32 w = in[LANE];
+  o[2 * LANE] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(w, 1.f, false);
+  o[2 * LANE + 1] = __builtin_amdgcn_cvt_scalef32_pk_bf16_fp8(w, 1.f, true);
+}
+#endif
+KERNEL void ternary(const u32 *in, const u4 *x, int *o) {
+  u32 w = in[LANE];
+  int s = 0;
+  for (int i = 0; i < 4; ++i) s = __builtin_amdgcn_sdot4((w >> (2 * i)) & 0x03030303u, x[LANE][i], s, false);
+  o[LANE] = s;
+}
+"""
 FINITE = ("-fno-honor-nans", "-fno-honor-infinities")
 
 
@@ -146,3 +174,15 @@ def test_the_fp32_builtin_takes_one_float_of_each_lane_and_refuses_a_vector(arch
     wrong += "  o[LANE] = __builtin_amdgcn_mfma_f32_16x16x4f32(in[LANE], in[LANE], f4{}, 0, 0, 0);\n}\n"
     assert "cannot initialize a parameter of type 'float'" in refused(wrong, arch)
     assert any(name.startswith("v_mfma_f32_32x32x2") for name in names(instructions(OPERANDS, arch)["scalar"]))
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_fp8_and_two_bit_weights_unpack_in_the_documented_number_of_instructions(arch: str):
+    built = {name: names(lines) for name, lines in instructions(UNPACK, arch).items()}
+    assert (built["brain"].count("v_perm_b32"), built["halves"].count("v_cvt_pkrtz_f16_f32")) == (2, 2)
+    for name in ("brain", "halves"):
+        assert sum(n.startswith("v_cvt_pk_f32_fp8") for n in built[name]) == 2
+    if arch == "gfx950":
+        assert built["scaled"].count("v_cvt_scalef32_pk_bf16_fp8") == 2
+    assert (built["ternary"].count("v_and_b32"), built["ternary"].count("v_lshrrev_b32")) == (4, 3)
+    assert built["ternary"].count("v_dot4c_i32_i8") == 4
