@@ -32,6 +32,7 @@ FORMATS = "gpu_arch/general/numeric-formats.md"
 BF16 = "gpu_arch/general/bf16.md"
 REGISTERS = "gpu_arch/general/registers-and-occupancy.md"
 ATOMICS = "gpu_arch/general/atomics.md"
+DIRECT = "gpu_arch/general/direct-to-lds.md"
 MODEL = "gpu_arch/general/memory-model.md"
 BUFFERS = "gpu_arch/general/buffer-instructions.md"
 WIDTHS = "gpu_arch/general/access-widths.md"
@@ -81,12 +82,12 @@ INSTRUCTIONS = [
     (LDS, "ds_read_b128 v[0:3], v4", ALL),
     (LDS, "ds_read_b256 v[0:7], v8", NONE),
     (LDS, "ds_load_b32 v0, v1", NONE),
-    (LDS, "ds_pk_add_bf16 v0, v1", NEW),
-    (LDS, "global_load_lds_dword v[0:1], off", NEW),
+    (ATOMICS, "ds_pk_add_bf16 v0, v1", NEW),
+    (DIRECT, "global_load_lds_dword v[0:1], off", NEW),
     (LDS4, "ds_read_b64_tr_b16 v[0:1], v2", CDNA4),
     (LDS4, "ds_read_b96_tr_b6 v[0:2], v4", CDNA4),
-    (LDS4, "global_load_lds_dwordx3 v[0:1], off", CDNA4),
-    (LDS4, "global_load_lds_dwordx4 v[0:1], off", CDNA4),
+    (DIRECT, "global_load_lds_dwordx3 v[0:1], off", CDNA4),
+    (DIRECT, "global_load_lds_dwordx4 v[0:1], off", CDNA4),
     (WAITS, "s_waitcnt vmcnt(63)", ALL),
     (WAITS, "s_waitcnt vmcnt(64)", NONE),
     (WAITS, "s_waitcnt lgkmcnt(16)", NONE),
