@@ -8,6 +8,7 @@ words nearly all must be there; of eleven some are, and that is no chance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -34,6 +35,7 @@ blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolut
 halo hbm histogram im2col intrinsic kernel layernorm matmul moe occupancy opcode permute popcount predication
 preemption prefetch register roofline scan shuffle softmax spill stencil swizzle texture tile tiling transpose ulp
 unroll unrolling winograd attention reduction uncoalesced gcd
+=fp4 =fp8 =bf16 =fp16
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
 """Words of our field. Who uses one asks about it, whatever else the query says."""
@@ -41,8 +43,9 @@ _OWN = "amd amdgcn amdgpu instinct cdna rocm hip hipcc miopen rocprof hipblaslt 
 OWN_WORDS = frozenset(_OWN.split())
 _COUNTERPART = """
 port equivalent counterpart replace replacement instead migrate convert translate hipify analogue compared versus vs
-slower faster works worked hangs fails breaks behaves differs different same
+become slower faster works worked hangs fails breaks behaves differs different same
 """
+_MIXED = re.compile(r"(?=.*\d)[a-z][a-z0-9]{4,}")
 ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 
 
@@ -100,8 +103,12 @@ def _is_ours(word: Word, terms: Terms) -> bool:
     """True for a word of the field, or one written as code (`num_warps`) that entries are about."""
     if not FIELD_WORDS.isdisjoint(word.terms):
         return True
-    whole = terms.get(word.text) if "_" in word.text else None
-    return whole is not None and whole.topic
+    if "_" not in word.text:
+        return False
+    whole = terms.get(word.text)
+    # A name that nothing holds may be cut or new; a part such as scalef32 still says of what it is one.
+    parts = [word.text] if whole else [part for part in word.terms if _MIXED.fullmatch(part)]
+    return any(term.topic for term in map(terms.get, parts) if term is not None)
 
 
 def _weighed(word: Word, terms: Terms) -> Weighed:

@@ -71,6 +71,7 @@ def test_another_vendors_product_alone_is_not_answered_from_ours(query: str) -> 
         "H100 code: what replaces cp.async",
         "MI355X or H100: LDS size",
         "port H100 loads",
+        "what do LDS loads of sm_90 become",
         "AMD or NVIDIA size",
         "do loads wait like they do on Hopper",
         "are loads slow, unlike those of an H100",
