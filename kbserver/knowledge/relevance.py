@@ -34,7 +34,8 @@ mfma salu sgpr smfmac tcc tcp valu vgpr vmcnt xcc xcd xgmi xnack cta lane simd w
 blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolution denormal divergence fence fft fma
 halo hbm histogram im2col intrinsic kernel layernorm matmul moe occupancy opcode permute popcount predication
 preemption prefetch register roofline scan shuffle softmax spill stencil swizzle texture tile tiling transpose ulp
-unroll unrolling winograd attention reduction uncoalesced gcd
+unroll unrolling winograd attention reduction uncoalesced gcd cu cus cpx dpx qpx spx nps p2p profiler profiling
+ckprofiler tunableop
 =fp4 =fp8 =bf16 =fp16
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
@@ -45,7 +46,10 @@ _COUNTERPART = """
 port equivalent counterpart replace replacement instead migrate convert translate hipify analogue compared versus vs
 become slower faster works worked hangs fails breaks behaves differs different same
 """
+_COUNTER = re.compile(r"(?:cpc|cpf|grbm|spi|sq|sqc|ta|tcc|tcp|td)_[a-z0-9_]+")
+"""A counter of one of the blocks, whether or not it exists: `TA_BUSY` stands for `TA_TA_BUSY`."""
 _MIXED = re.compile(r"(?=.*\d)[a-z][a-z0-9]{4,}")
+"""A part of a name that says of what field it is: `scalef32`, not `v2` or `args`."""
 ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 
 
@@ -105,6 +109,8 @@ def _is_ours(word: Word, terms: Terms) -> bool:
         return True
     if "_" not in word.text:
         return False
+    if _COUNTER.fullmatch(word.text):
+        return True
     whole = terms.get(word.text)
     # A name that nothing holds may be cut or new; a part such as scalef32 still says of what it is one.
     parts = [word.text] if whole else [part for part in word.terms if _MIXED.fullmatch(part)]
