@@ -156,7 +156,7 @@ ROWS = (
     _row(
         "launch bounds",
         r"__launch_bounds__ \( (?:maxthreads|max_threads)\w* , (?:minblocks|min_blocks)\w* \)",
-        section="gpu_arch/optimization/porting-from-cuda.md#do-launch-bounds-block-sizes-and-occupancy-from-cuda-carry-over",
+        section="gpu_arch/optimization/porting-from-cuda.md#launch-bounds-registers-per-thread-occupancy-do-cudas-carry-over",
         finding="the second argument is no number of blocks on AMD GPUs",
         correction="waves per SIMD",
     ),
