@@ -181,3 +181,12 @@ def test_asking_for_2048_work_items_is_accepted_and_the_metadata_still_say_1024(
     built = compile_hip(f"__attribute__((global, {asked})) void k(float *p) {{ *p = 1; }}", arch, QUIET)
     assert (built.status, built.diagnostics) == (0, "")
     assert built.figure("max_flat_workgroup_size") == 1024
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_cu_file_is_refused_as_cuda_and_compiles_as_hip(arch: str, tmp_path):
+    source = tmp_path / "k.cu"
+    source.write_text("__attribute__((global)) void k(float *p) { p[0] = 1.f; }", "utf-8")
+    assert compile_hip(source, arch, QUIET).status == 0
+    refused = compile_hip(source, arch, (*QUIET, "-x", "cuda"))
+    assert f"unsupported CUDA gpu architecture: {arch}" in refused.diagnostics
