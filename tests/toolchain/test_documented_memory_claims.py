@@ -340,3 +340,29 @@ def test_uniform_float4_packed_floats_unused_loads_and_uniform_buffer_offsets():
         "KERNEL void k(int *o, __amdgpu_buffer_rsrc_t r) { o[0] = __builtin_amdgcn_s_buffer_load_i32(r, 0, 0); }",
         "gfx942",
     )
+
+
+STREAMS = """
+typedef _Float16 h8 __attribute__((ext_vector_type(8)));
+struct Float4 { float x, y, z, w; };
+KERNEL void floats(f4 *o, const float *p) {
+  __builtin_nontemporal_store(__builtin_nontemporal_load((const f4 *)p + LANE), o + LANE); }
+KERNEL void halves(h8 *o, const _Float16 *p) {
+  __builtin_nontemporal_store(__builtin_nontemporal_load((const h8 *)p + LANE), o + LANE); }
+KERNEL void half(_Float16 *o, const _Float16 *p) { o[LANE] = __builtin_nontemporal_load(p + LANE); }
+"""
+
+
+def test_nontemporal_accesses_take_vectors_of_the_compiler_and_no_classes():
+    kernels = instructions(STREAMS, "gfx942")
+    for kernel in ("floats", "halves"):
+        found = [line for line in kernels[kernel] if line.startswith("global_")]
+        assert [line.split()[0] for line in found] == ["global_load_dwordx4", "global_store_dwordx4"]
+        assert all(line.endswith(" nt") for line in found)
+    assert any(line.startswith("global_load_ushort") and line.endswith(" nt") for line in kernels["half"])
+    wrong = (
+        STREAMS + "KERNEL void wrong(Float4 *o, const Float4 *p) { o[LANE] = __builtin_nontemporal_load(p + LANE); }"
+    )
+    assert "address argument to nontemporal builtin must be a pointer to integer, float, pointer" in refused(
+        wrong, "gfx942"
+    )
