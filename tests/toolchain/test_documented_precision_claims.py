@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from tests.toolchain.clang import compile_hip, needs_clang
@@ -68,6 +70,31 @@ __attribute__((optimize("fast-math"))) KERNEL void attribute(const float *a, flo
 }
 """
 
+BYTES = """
+typedef u32 u2 __attribute__((ext_vector_type(2)));
+typedef unsigned char c4 __attribute__((ext_vector_type(4)));
+typedef signed char s4 __attribute__((ext_vector_type(4)));
+__attribute__((device)) u32 pair(u32 bytes, u32 choice, _Float16 base) {
+  h2 raised = __builtin_bit_cast(h2, __builtin_amdgcn_perm(0x64646464u, bytes, choice));
+  return __builtin_bit_cast(u32, raised - (h2){base, base});
+}
+KERNEL void magic(const u32 *a, u2 *c) {
+  u32 w = a[LANE];
+  c[LANE] = (u2){pair(w, 0x07010700u, 1024), pair(w, 0x07030702u, 1024)};
+}
+KERNEL void magic_signed(const u32 *a, u2 *c) {
+  u32 w = a[LANE] ^ 0x80808080u;
+  c[LANE] = (u2){pair(w, 0x07010700u, 1152), pair(w, 0x07030702u, 1152)};
+}
+KERNEL void plain(const c4 *a, h4 *c) { c[LANE] = __builtin_convertvector(a[LANE], h4); }
+KERNEL void plain_signed(const s4 *a, h4 *c) { c[LANE] = __builtin_convertvector(a[LANE], h4); }
+KERNEL void stochastic(const float *a, const u32 *r, u32 *c) {
+  u32 x = __builtin_bit_cast(u32, a[LANE]) + (r[LANE] & 0xffff);
+  u32 y = __builtin_bit_cast(u32, a[LANE + 64]) + (r[LANE] >> 16);
+  c[LANE] = __builtin_amdgcn_perm(y, x, 0x07060302);
+}
+"""
+
 
 def doubles(lines: list[str]) -> list[str]:
     return [name for name in names(lines) if name.endswith("_f64")]
@@ -115,3 +142,24 @@ def test_fast_math_for_one_function_is_ignored_with_a_warning():
     assert "'#pragma float_control' is not supported on this target - ignored" in built.diagnostics
     assert "unknown attribute 'optimize' ignored" in built.diagnostics
     assert built.text.count("v_div_fixup_f32") == 2
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_bytes_become_halves_by_permute_and_packed_add_or_by_sdwa_conversions(arch: str):
+    code = {kernel: Counter(names(lines)) for kernel, lines in instructions(BYTES, arch).items()}
+    assert [code[kernel]["v_perm_b32"] for kernel in ("magic", "magic_signed")] == [2, 2]
+    assert [code[kernel]["v_pk_add_f16"] for kernel in ("magic", "magic_signed")] == [2, 2]
+    assert [code[kernel]["v_xor_b32"] for kernel in ("magic", "magic_signed")] == [0, 1]
+    for kernel, convert in (("plain", "v_cvt_f16_u16"), ("plain_signed", "v_cvt_f16_i16")):
+        assert code[kernel][convert] + code[kernel][f"{convert}_sdwa"] == 4
+        assert code[kernel]["v_pack_b32_f16"] == 2
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_stochastic_rounding_of_two_floats_to_bf16_is_two_adds_and_a_permute(arch: str):
+    code = names(instructions(BYTES, arch)["stochastic"])
+    assert [name for name in code if name.startswith("v_") and "lshl" not in name] == [
+        "v_add_u32_sdwa",
+        "v_add_u32_sdwa",
+        "v_perm_b32",
+    ]
