@@ -55,3 +55,19 @@ def test_columns_of_halves_take_the_passes_that_the_page_says(arch: str):
     for pitch, figure in (map(int, line) for line in shown):
         assert passes(arch, "ds_read_u16", 2 * pitch * LANES).passes == figure, pitch
         assert passes(arch, "ds_write_b16", 2 * pitch * LANES).passes == figure, pitch
+
+
+def test_the_calculator_of_the_page_agrees_with_the_model():
+    code = re.search(r"^```python\n(def both.*?)^print", PAGE, re.M | re.S)
+    assert code
+    found: dict = {}
+    exec(code[1], found)
+    assert len(found["RULES"]) == 10
+    for target, instruction in found["RULES"]:
+        width = found["RULES"][target, instruction][0]
+        for pitch in (width, 64, 128, 144, 256, 272):
+            shown = found["passes"](
+                target, instruction, lambda lane, row=pitch, w=width: lane % 16 * row + lane // 16 * w
+            )
+            counted = passes(target, instruction, LANES % 16 * pitch + LANES // 16 * width)
+            assert shown == (counted.passes, counted.ideal), (target, instruction, pitch)

@@ -366,3 +366,42 @@ def test_nontemporal_accesses_take_vectors_of_the_compiler_and_no_classes():
     assert "address argument to nontemporal builtin must be a pointer to integer, float, pointer" in refused(
         wrong, "gfx942"
     )
+
+
+SHARED = """
+struct __attribute__((packed)) Two { f2 v; };
+struct __attribute__((packed)) Four { f4 v; };
+KERNEL void two(f2 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Two *)(b + LANE * 9 + i))->v; }
+KERNEL void four(f4 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Four *)(b + LANE * 9 + i))->v; }
+KERNEL void wide(u64 *o) { LDS u64 b[16]; b[LANE % 16] = 0; SYNC();
+  __hip_atomic_fetch_max(b + LANE % 16, o[LANE], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  __hip_atomic_fetch_min(b + LANE % 8, o[LANE + 512], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
+  __hip_atomic_fetch_max((long long *)b + LANE % 4, (long long)o[LANE + 768], __ATOMIC_RELAXED,
+                         __HIP_MEMORY_SCOPE_WORKGROUP);
+  __hip_atomic_fetch_add(b + LANE % 16, o[LANE + 256], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); SYNC();
+  o[LANE] = b[LANE % 16]; }
+KERNEL void acquiring(int *f, int *o) {
+  while (__hip_atomic_load(f, __ATOMIC_ACQUIRE, AGENT) == 0) ;
+  o[LANE] += 1; }
+KERNEL void polling(int *f, int *o) {
+  while (__hip_atomic_load(f, __ATOMIC_RELAXED, AGENT) == 0) __builtin_amdgcn_s_sleep(2);
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  o[LANE] += 1; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_misaligned_lds_reads_stay_whole_and_64_bit_lds_atomics_are_native(arch: str):
+    kernels = {name: names(lines) for name, lines in instructions(SHARED, arch).items()}
+    assert kernels["two"].count("ds_read_b64") == 1 and "ds_read_b128" in kernels["four"]
+    assert {"ds_max_u64", "ds_min_u64", "ds_max_i64", "ds_add_u64"} <= set(kernels["wide"])
+
+
+def test_a_relaxed_poll_leaves_the_invalidation_behind_the_loop():
+    kernels = instructions(SHARED, "gfx942")
+    for kernel, inside in (("acquiring", True), ("polling", False)):
+        lines = kernels[kernel]
+        back = max(at for at, line in enumerate(lines) if line.startswith("s_cbranch"))
+        assert lines.count("buffer_inv sc1") == 1
+        assert (lines.index("buffer_inv sc1") < back) == inside
+    assert "s_sleep 2" in kernels["polling"]
