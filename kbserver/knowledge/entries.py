@@ -17,7 +17,8 @@ class Entry:
 
     arch: gfx targets that it holds for, empty when it holds for all. headings: what stands above it (heading path of a
     section). group: entries of one group (a document, facts of one meaning) share the places of a result; empty stands
-    alone. overview: it says what other entries are about, as the beginning of a document does.
+    alone. overview: it says what other entries are about, as the beginning of a document does. defines: it says what
+    the term is with which its title begins.
     """
 
     ref: str
@@ -30,6 +31,7 @@ class Entry:
     sources: tuple[SourceRef, ...] = ()
     group: str = ""
     overview: bool = False
+    defines: bool = False
 
 
 @dataclass(frozen=True)

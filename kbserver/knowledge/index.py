@@ -183,7 +183,7 @@ class SearchIndex:
             return Found([], 0, query, Answer.OTHER_TARGET if query.foreign else Answer.NO_MATCH, {})
         weights = self._terms.by_number(query.terms)
         candidates = [(-negative, entry) for negative, entry in heapq.nsmallest(max(CANDIDATES, 4 * limit), matching)]
-        ranked = reordered(candidates, weights, self._units_of, self.rows)
+        ranked = reordered(candidates, weights, self._units_of, self.rows, len(query.words) == 1)
         if not is_answerable(query, self._terms, [entry for _, entry in ranked[:LEADING]], self._units_of):
             return Found([], 0, query, Answer.UNRELATED, {})
         taken = zip(spread(ranked, self.rows, limit), chain(ROOMS, repeat(ROOM)), strict=False)

@@ -18,6 +18,8 @@ FEW_TERMS = 4
 LED_WEIGHT = 0.3
 """A query of one or two words (FEW_TERMS with parts and concepts) names a subject: an entry whose title begins with it
 explains it, one that mentions it on the way does not. On longer queries this changes nothing for the better."""
+DEFINED_WEIGHT = 1.0
+"""A query of one word asks what it means: a glossary's entry for it comes first."""
 CANDIDATES = 40
 PER_GROUP = 2
 
@@ -27,8 +29,12 @@ def reordered(
     weights: Mapping[int, float],
     units: Callable[[int], Units],
     rows: Sequence[Row],
+    one_word: bool = False,
 ) -> list[tuple[float, int]]:
-    """Return (score, entry) of the candidates, the best first. `weights`: weighted idf of each term by number."""
+    """Return (score, entry) of the candidates, the best first. `weights`: weighted idf of each term by number.
+
+    one_word: the query is a single word.
+    """
     whole = sum(weights.values())
     asked = frozenset(weights)  # the intersection of two sets is computed in C
     ranked = []
@@ -40,6 +46,8 @@ def reordered(
         share = sentence / whole if whole else 0.0
         led = len(asked) <= FEW_TERMS and not asked.isdisjoint(rows[entry].lead)
         weight = coverage**COVERAGE_POWER * (1 + SENTENCE_WEIGHT * share) * (1 + LED_WEIGHT * led)
+        if one_word and led and rows[entry].defines:
+            weight *= 1 + DEFINED_WEIGHT
         ranked.append((score * weight, entry))
     ranked.sort(key=lambda item: (-item[0], item[1]))
     return ranked

@@ -16,14 +16,15 @@ from typing import Any
 from kbserver.knowledge.bm25 import Posting, Statistics
 from kbserver.knowledge.entries import Corpus
 
-FORMAT = 4
+FORMAT = 5
 
 
 @dataclass(frozen=True)
 class Row:
     """What ranking must know of an entry without reading its text.
 
-    lead: numbers of the terms of the title's first word, which is what the entry is about. overview: see `Entry`.
+    lead: numbers of the terms of the title's first word, which is what the entry is about. overview, defines: see
+    `Entry`.
     """
 
     ref: str
@@ -33,6 +34,7 @@ class Row:
     group: str
     lead: frozenset[int]
     overview: bool
+    defines: bool
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ class Stored:
         terms = json.loads(lines[1])
         self.key = key
         self.rows = [
-            Row(ref, title, kind, tuple(arch), group, frozenset(lead), overview)
-            for ref, title, kind, arch, group, lead, overview in table["rows"]
+            Row(ref, title, kind, tuple(arch), group, frozenset(lead), overview, defines)
+            for ref, title, kind, arch, group, lead, overview, defines in table["rows"]
         ]
         self.problems: list[str] = table["problems"]
         self.vocabulary: dict[str, Any] = table["vocabulary"]
@@ -118,6 +120,7 @@ def encode(
                 e.group,
                 sorted(map(numbers.__getitem__, lead & numbers.keys())),
                 e.overview,
+                e.defines,
             ]
             for e, lead in zip(entries, leads, strict=True)
         ],

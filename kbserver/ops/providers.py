@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 # Documents
 
+GLOSSARY_TAG = "glossary"
+"""Tag of documents whose sections say what the term of their title is."""
+
 
 def _document_files() -> Iterator[Path]:
     content = current_roots().content
@@ -53,6 +56,7 @@ def _document_entries(problems: list[str]) -> list[Entry]:
                 sources=passage.sources,
                 group=path,
                 overview=passage.level == 1,
+                defines=GLOSSARY_TAG in document.tags,
             )
             for passage in document.passages
             if passage.text.strip()

@@ -192,3 +192,15 @@ def test_where_a_link_leads_says_nothing_about_the_section_that_links() -> None:
         entry("b.md#bank-conflicts-of-rows", "Bank conflicts of rows", "Rows conflict when the stride is even."),
     ]
     assert [hit.row.ref for hit in make_index(pages).search("bank conflicts").hits] == ["b.md#bank-conflicts-of-rows"]
+
+
+def test_one_word_is_explained_first_by_the_glossary_and_two_words_are_a_question() -> None:
+    pages = [
+        entry("a.md#tr", "Barrier hangs", "A barrier hangs when a barrier is in a branch: barrier, barrier."),
+        entry("g.md#barrier", "Barrier: what it is", "Where all wait; see others.", defines=True),
+        entry("g.md#fence", "Fence: what it is", "It orders what a barrier, a barrier, a barrier does.", defines=True),
+        entry("b.md#x", "Waits", "Wait."),
+    ]
+    index = make_index(pages)
+    assert index.search("barrier").hits[0].row.ref == "g.md#barrier"
+    assert index.search("barrier branch").hits[0].row.ref == "a.md#tr"
