@@ -190,3 +190,50 @@ def test_a_cu_file_is_refused_as_cuda_and_compiles_as_hip(arch: str, tmp_path):
     assert compile_hip(source, arch, QUIET).status == 0
     refused = compile_hip(source, arch, (*QUIET, "-x", "cuda"))
     assert f"unsupported CUDA gpu architecture: {arch}" in refused.diagnostics
+
+
+BLOCKS = """
+#include <hip/hip_runtime.h>
+#define KERNEL extern "C" __global__
+KERNEL void plain(float *p) { p[blockIdx.x * blockDim.x + threadIdx.x] *= 2.f; }
+KERNEL __launch_bounds__(256) void bounded(float *p) { p[blockIdx.x * blockDim.x + threadIdx.x] *= 2.f; }
+KERNEL __attribute__((amdgpu_flat_work_group_size(256, 256))) void flat(float *p) {
+    p[blockIdx.x * blockDim.x + threadIdx.x] *= 2.f;
+}
+KERNEL __launch_bounds__(256) void constant(float *p) { p[blockIdx.x * 256 + threadIdx.x] *= 2.f; }
+KERNEL void assumed(float *p) {
+    unsigned n = blockDim.x;
+    __builtin_assume(n == 256);
+    p[blockIdx.x * n + threadIdx.x] *= 2.f;
+}
+KERNEL __launch_bounds__(256) void loop(float *p) {
+    for (unsigned i = threadIdx.x; i < 1024; i += blockDim.x) p[i] *= 2.f;
+}
+KERNEL __launch_bounds__(256) void constant_loop(float *p) {
+    for (unsigned i = threadIdx.x; i < 1024; i += 256) p[i] *= 2.f;
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_launch_bounds_do_not_make_the_block_size_a_constant(arch: str):
+    found = {name: len(lines) for name, lines in instructions(BLOCKS, arch).items()}
+    assert found["plain"] == found["bounded"] == found["flat"]
+    assert found["constant"] == found["assumed"] == found["plain"] - 3
+    assert found["constant_loop"] * 2 < found["loop"]
+    if arch == "gfx942":
+        assert (found["plain"], found["constant"]) == (13, 10)
+
+
+DEPENDENT = """
+template <class T> struct A { template <int N> __attribute__((device)) int get() { return N; } typedef int type; };
+template <class T> __attribute__((device)) int first(A<T> a) { return a.get<3>(); }
+template <class T> __attribute__((device)) int second() { A<T>::type x = 3; return x; }
+__attribute__((global)) void k(int *p) { *p = first(A<int>()) + second<int>(); }
+"""
+
+
+def test_a_dependent_name_without_its_keyword_is_refused_with_the_documented_words():
+    said = compile_hip(DEPENDENT, "gfx942", QUIET).diagnostics
+    assert "missing 'template' keyword prior to dependent template name 'get'" in said
+    assert "missing 'typename' prior to dependent type name 'A<int>::type'" in said
