@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.toolchain.clang import compile_hip, needs_clang
-from tests.toolchain.code_claims import PRELUDE, instructions, names
+from tests.toolchain.code_claims import PRELUDE, instructions, names, refused
 
 pytestmark = needs_clang
 
@@ -95,6 +95,33 @@ KERNEL void stochastic(const float *a, const u32 *r, u32 *c) {
 }
 """
 
+ROOTS = """
+KERNEL void one_step(const double *a, double *c) {
+  double x = a[LANE], r = __builtin_amdgcn_rsq(x), e = __builtin_fma(-x * r, r, 1.0);
+  c[LANE] = __builtin_fma(0.5 * r, e, r);
+}
+KERNEL void two_steps(const double *a, double *c) {
+  double x = a[LANE], r = __builtin_amdgcn_rsq(x), e = __builtin_fma(-x * r, r, 1.0);
+  r = __builtin_fma(0.5 * r, e, r);
+  e = __builtin_fma(-x * r, r, 1.0);
+  c[LANE] = __builtin_fma(0.5 * r, e, r);
+}
+KERNEL void logarithm(const float *a, float *c) { c[LANE] = __builtin_logf(a[LANE]); }
+KERNEL void raw_logarithm(const float *a, float *c) { c[LANE] = __builtin_amdgcn_logf(a[LANE]) * 0.6931471f; }
+KERNEL void loop(const _Float16 *a, const _Float16 *b, float *c) {
+  float sum = 0;
+  for (int k = 0; k < 16; ++k) sum += (float)a[16 * (LANE / 16) + k] * (float)b[16 * k + LANE % 16];
+  c[LANE] = sum;
+}
+"""
+PRINTED = """
+extern "C" __attribute__((device)) int printf(const char *, ...);
+struct half_class {
+  unsigned short bits;
+  __attribute__((device)) half_class(const half_class &other) : bits(other.bits) {}
+};
+"""
+
 
 def doubles(lines: list[str]) -> list[str]:
     return [name for name in names(lines) if name.endswith("_f64")]
@@ -163,3 +190,28 @@ def test_stochastic_rounding_of_two_floats_to_bf16_is_two_adds_and_a_permute(arc
         "v_add_u32_sdwa",
         "v_perm_b32",
     ]
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_newton_steps_on_a_double_root_and_both_logarithms_cost_what_the_pages_say(arch: str):
+    code = {kernel: names(lines) for kernel, lines in instructions(ROOTS, arch).items()}
+    assert [sum(n.endswith("_f64") for n in code[kernel]) for kernel in ("one_step", "two_steps")] == [5, 9]
+    assert "v_ldexp_f32" in code["logarithm"] and "v_cmp_gt_f32" in code["logarithm"]
+    assert [n for n in code["raw_logarithm"] if n.endswith("_f32")] == ["v_log_f32", "v_mul_f32"]
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_matrix_product_written_as_a_loop_uses_no_matrix_instruction(arch: str):
+    code = names(instructions(ROOTS, arch)["loop"])
+    assert not any("mfma" in name for name in code)
+    assert any(name in ("v_fma_mix_f32", "v_fmac_f32", "v_fma_f32") for name in code)
+
+
+def test_printf_refuses_classes_and_warns_of_half_types():
+    warned = compile_hip(
+        PRELUDE + PRINTED + 'KERNEL void k(const _Float16 *a) { printf("%f", a[LANE]); }', "gfx942", ()
+    )
+    assert "format specifies type 'double' but the argument has type '_Float16'" in warned.diagnostics
+    refusal = refused(PRINTED + 'KERNEL void k(const half_class *a) { printf("%f", a[LANE]); }', "gfx942")
+    assert "cannot pass non-trivial object of type" in refusal and "to variadic function" in refusal
+    assert "cannot compile this non-scalar arg to printf yet" in refusal
