@@ -237,3 +237,17 @@ def test_a_dependent_name_without_its_keyword_is_refused_with_the_documented_wor
     said = compile_hip(DEPENDENT, "gfx942", QUIET).diagnostics
     assert "missing 'template' keyword prior to dependent template name 'get'" in said
     assert "missing 'typename' prior to dependent type name 'A<int>::type'" in said
+
+
+HALVES = """
+#include <hip/hip_fp16.h>
+KERNEL void fused(__half2 *p) { p[0] = __hfma2(p[1], p[2], p[3]); }
+KERNEL void product(__half2 *p) { p[0] = p[1] * p[2]; }
+"""
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_half2_arithmetic_is_one_packed_instruction(arch: str):
+    found = instructions(HALVES, arch)
+    assert names(found["fused"]).count("v_pk_fma_f16") == 1
+    assert names(found["product"]).count("v_pk_mul_f16") == 1
