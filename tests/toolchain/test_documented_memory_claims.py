@@ -373,6 +373,10 @@ struct __attribute__((packed)) Two { f2 v; };
 struct __attribute__((packed)) Four { f4 v; };
 KERNEL void two(f2 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Two *)(b + LANE * 9 + i))->v; }
 KERNEL void four(f4 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Four *)(b + LANE * 9 + i))->v; }
+typedef float f4_by_8 __attribute__((ext_vector_type(4), aligned(8)));
+KERNEL void into(f4 *o, int i) { LDS char b[8192]; ((Four *)(b + LANE * 17 + i))->v = o[LANE]; SYNC(); o[LANE] = b[LANE]; }
+KERNEL void into_by_8(f4 *o, int i) { LDS double b[1024]; *(f4_by_8 *)(b + LANE * 3 + i) = o[LANE]; SYNC();
+  o[LANE] = b[LANE]; }
 KERNEL void wide(u64 *o) { LDS u64 b[16]; b[LANE % 16] = 0; SYNC();
   __hip_atomic_fetch_max(b + LANE % 16, o[LANE], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   __hip_atomic_fetch_min(b + LANE % 8, o[LANE + 512], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
@@ -394,6 +398,7 @@ KERNEL void polling(int *f, int *o) {
 def test_misaligned_lds_reads_stay_whole_and_64_bit_lds_atomics_are_native(arch: str):
     kernels = {name: names(lines) for name, lines in instructions(SHARED, arch).items()}
     assert kernels["two"].count("ds_read_b64") == 1 and "ds_read_b128" in kernels["four"]
+    assert "ds_write_b128" in kernels["into"] and "ds_write2_b64" in kernels["into_by_8"]
     assert {"ds_max_u64", "ds_min_u64", "ds_max_i64", "ds_add_u64"} <= set(kernels["wide"])
 
 
