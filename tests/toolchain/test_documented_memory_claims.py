@@ -374,7 +374,8 @@ struct __attribute__((packed)) Four { f4 v; };
 KERNEL void two(f2 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Two *)(b + LANE * 9 + i))->v; }
 KERNEL void four(f4 *o, int i) { LDS char b[4096]; b[LANE] = i; SYNC(); o[LANE] = ((Four *)(b + LANE * 9 + i))->v; }
 typedef float f4_by_8 __attribute__((ext_vector_type(4), aligned(8)));
-KERNEL void into(f4 *o, int i) { LDS char b[8192]; ((Four *)(b + LANE * 17 + i))->v = o[LANE]; SYNC(); o[LANE] = b[LANE]; }
+KERNEL void into(f4 *o, int i) { LDS char b[8192]; ((Four *)(b + LANE * 17 + i))->v = o[LANE]; SYNC();
+  o[LANE] = b[LANE]; }
 KERNEL void into_by_8(f4 *o, int i) { LDS double b[1024]; *(f4_by_8 *)(b + LANE * 3 + i) = o[LANE]; SYNC();
   o[LANE] = b[LANE]; }
 KERNEL void wide(u64 *o) { LDS u64 b[16]; b[LANE % 16] = 0; SYNC();
