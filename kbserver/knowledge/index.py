@@ -13,19 +13,15 @@ from kbserver.core.errors import UsageError
 from kbserver.core.model import SourceRef
 from kbserver.knowledge import bm25
 from kbserver.knowledge.entries import Corpus, Entry
+from kbserver.knowledge.fields import Read, read
 from kbserver.knowledge.query import Names, Query, Vocabulary, understand
 from kbserver.knowledge.ranking import CANDIDATES, reordered, spread
 from kbserver.knowledge.relevance import LEADING, Answer, is_answerable, names_other_vendor
-from kbserver.knowledge.snippets import ROOM, ROOMS, Unit, excerpt, units_of, without_targets
+from kbserver.knowledge.snippets import ROOM, ROOMS, Unit, excerpt, units_of
 from kbserver.knowledge.storage import TEXT_UNITS, Row, Stored, Units, encode
 from kbserver.knowledge.terms import Terms
 from kbserver.knowledge.tokens import Tokenizer, spelling
 
-TITLE_WEIGHT = 3
-HEADINGS_WEIGHT = 1
-TAGS_WEIGHT = 1
-"""Fields weigh by repetition: a word of the title counts as three of the body, in the one length-normalised BM25
-document. Separate indexes for each field would need a query-time sum of scores whose idf differ by field."""
 REFERENCE_KINDS = frozenset(("instruction",))
 """Kinds that are tables of names: a collection of their own, so that they do not change how rare a prose word is."""
 KIND_WEIGHTS = {"fact": 0.8, "kernel": 0.8, "lesson": 0.8, "instruction": 0.5}
@@ -71,17 +67,6 @@ class Found:
     repaired: Mapping[str, str]
 
 
-def field_tokens(entry: Entry, tokenizer: Tokenizer) -> list[str]:
-    """Return the tokens of an entry, fields repeated by weight."""
-    return [
-        *tokenizer.tokens(entry.title) * TITLE_WEIGHT,
-        *tokenizer.tokens(entry.headings) * HEADINGS_WEIGHT,
-        *tokenizer.tokens(" ".join(entry.tags)) * TAGS_WEIGHT,
-        *tokenizer.tokens(entry.ref),
-        *tokenizer.tokens(without_targets(entry.text)),
-    ]
-
-
 def collections_of(entries: Sequence[Entry]) -> list[list[int]]:
     """Return the entry numbers of prose, then those of reference tables."""
     prose = [number for number, entry in enumerate(entries) if entry.kind not in REFERENCE_KINDS]
@@ -93,10 +78,11 @@ def build_index(corpus: Corpus, groups: Sequence[Sequence[str]], names: Names, k
     """Return the file form of the index over a corpus. `groups` are the synonyms; `names` says what some stand for."""
     tokenizer = Tokenizer(groups)
     entries = corpus.entries
-    statistics, postings = bm25.build([field_tokens(entry, tokenizer) for entry in entries], collections_of(entries))
-    units = [_unit_terms(entry, tokenizer) for entry in entries]
+    texts = [read(entry, tokenizer) for entry in entries]
+    statistics, postings = bm25.build([text.fields() for text in texts], collections_of(entries))
+    units = [text.units() for text in texts]
     leads = [_lead(entry, tokenizer) for entry in entries]
-    topics = _topics(entries, groups, postings, tokenizer)
+    topics = _topics(texts, groups, postings, tokenizer)
     vocabulary = {"groups": groups, "archs": dict(names.archs), "elsewhere": dict(names.elsewhere)}
     return encode(key, corpus, statistics, postings, topics, units, leads, vocabulary)
 
@@ -109,26 +95,14 @@ def _lead(entry: Entry, tokenizer: Tokenizer) -> frozenset[str]:
     return frozenset((*first.tokens, *([first.concept] if first.concept else ())))
 
 
-def _unit_terms(entry: Entry, tokenizer: Tokenizer) -> list[frozenset[str]]:
-    title = frozenset(tokenizer.tokens(entry.title))
-    around = frozenset(tokenizer.tokens(f"{entry.headings} {' '.join(entry.tags)} {entry.ref}"))
-    return [
-        around,
-        title,
-        *(frozenset(tokenizer.tokens(f"{unit.header} {unit.text}")) for unit in units_of(entry.text)),
-    ]
-
-
 def _topics(
-    entries: Sequence[Entry],
+    texts: Sequence[Read],
     groups: Sequence[Sequence[str]],
     postings: Mapping[str, Sequence[bm25.Posting]],
     tokenizer: Tokenizer,
 ) -> frozenset[str]:
     """Return the terms that entries are about: of their titles and tags, of synonyms, and identifiers."""
-    named = Counter(
-        term for entry in entries for term in frozenset(tokenizer.tokens(f"{entry.title} {' '.join(entry.tags)}"))
-    )
+    named = Counter(term for text in texts for term in frozenset((*text.title, *text.tags)))
     synonyms = {term for group in groups for name in group for term in tokenizer.tokens(name)}
     return frozenset(
         term

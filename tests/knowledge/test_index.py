@@ -11,7 +11,7 @@ from rank_bm25 import BM25Plus
 from kbserver.core.errors import UsageError
 from kbserver.knowledge import bm25
 from kbserver.knowledge.entries import Entry
-from kbserver.knowledge.index import field_tokens
+from kbserver.knowledge.fields import read
 from kbserver.knowledge.tokens import Tokenizer
 from tests.knowledge.entries_fake import GROUPS, SMALL, entry, make_index
 
@@ -26,7 +26,7 @@ def test_scores_are_those_of_rank_bm25() -> None:
     entries = [entry(f"e{i}", "t", " ".join(chance.choices(words, k=chance.randint(1, 80)))) for i in range(50)]
     index = make_index(entries)
     tokenizer = Tokenizer(GROUPS)
-    model = BM25Plus([field_tokens(one, tokenizer) for one in entries], k1=bm25.K1, b=bm25.B, delta=bm25.DELTA)
+    model = BM25Plus([read(one, tokenizer).fields() for one in entries], k1=bm25.K1, b=bm25.B, delta=bm25.DELTA)
     for query in (["w1"], ["w1", "w2", "w59"], words, ["absent"], ["w3", "absent"]):
         expected = model.get_scores(query)
         got = index.scores(dict.fromkeys(query, 1.0))
