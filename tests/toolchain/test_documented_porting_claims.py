@@ -251,3 +251,10 @@ def test_half2_arithmetic_is_one_packed_instruction(arch: str):
     found = instructions(HALVES, arch)
     assert names(found["fused"]).count("v_pk_fma_f16") == 1
     assert names(found["product"]).count("v_pk_mul_f16") == 1
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_store_of_an_uninitialised_variable_is_deleted(arch: str):
+    source = "KERNEL void idle(float *p) { float x; p[LANE] = x; }"
+    assert names(instructions(source, arch, "-Wno-uninitialized")["idle"]) == ["s_endpgm"]
+    assert "is uninitialized when used here" in compile_hip(PRELUDE + source, arch, QUIET).diagnostics
