@@ -122,6 +122,57 @@ struct half_class {
 };
 """
 
+POLYNOMIAL = """
+typedef int i2 __attribute__((ext_vector_type(2)));
+KERNEL void cubic(const f2 *a, f2 *c) {
+  f2 x = a[LANE], magic = 12582912.0f, r = x + magic, t = x - (r - magic);
+  f2 p = __builtin_elementwise_fma((f2)0.0558f, t, (f2)0.2426f);
+  p = __builtin_elementwise_fma(__builtin_elementwise_fma(p, t, (f2)0.6931f), t, (f2)1.0f);
+  c[LANE] = __builtin_bit_cast(f2, __builtin_bit_cast(i2, p) + (__builtin_bit_cast(i2, r) << 23));
+}
+"""
+INDEXED = """
+KERNEL void element(const h4 *a, float *c, int i) {
+  f4 d = __builtin_amdgcn_mfma_f32_16x16x16f16(a[LANE], a[LANE + 64], (f4)0, 0, 0, 0);
+  c[LANE] = d[i];
+}
+KERNEL void loop(const h4 *a, f4 *c, int n) {
+  f4 d[8] = {};
+  for (int k = 0; k < n; ++k)
+    d[k % 8] = __builtin_amdgcn_mfma_f32_16x16x16f16(a[LANE], a[LANE + 64 * k], d[k % 8], 0, 0, 0);
+  for (int k = 0; k < 8; ++k) c[LANE + 64 * k] = d[k];
+}
+"""
+TRAITS = """
+template <int K> struct Mfma;
+template <> struct Mfma<16> {
+  typedef __bf16 frag __attribute__((ext_vector_type(4)));
+  typedef short bits __attribute__((ext_vector_type(4)));
+  static __attribute__((device)) f4 mul(frag a, frag b, f4 c) {
+    bits x = __builtin_bit_cast(bits, a), y = __builtin_bit_cast(bits, b);
+    return __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(x, y, c, 0, 0, 0);
+  }
+};
+#if defined(__gfx950__)
+template <> struct Mfma<32> {
+  typedef __bf16 frag __attribute__((ext_vector_type(8)));
+  static __attribute__((device)) f4 mul(frag a, frag b, f4 c) {
+    return __builtin_amdgcn_mfma_f32_16x16x32_bf16(a, b, c, 0, 0, 0);
+  }
+};
+constexpr int DEPTH = 32;
+#else
+constexpr int DEPTH = 16;
+#endif
+KERNEL void tile(const __bf16 *a, const __bf16 *b, f4 *d, int k) {
+  typedef Mfma<DEPTH>::frag frag;
+  int at = LANE % 16 * k + DEPTH / 4 * (LANE / 16);
+  f4 c = 0;
+  for (int i = 0; i < k; i += DEPTH) c = Mfma<DEPTH>::mul(*(const frag *)(a + at + i), *(const frag *)(b + at + i), c);
+  d[LANE] = c;
+}
+"""
+
 
 def doubles(lines: list[str]) -> list[str]:
     return [name for name in names(lines) if name.endswith("_f64")]
@@ -215,3 +266,30 @@ def test_printf_refuses_classes_and_warns_of_half_types():
     refusal = refused(PRINTED + 'KERNEL void k(const half_class *a) { printf("%f", a[LANE]); }', "gfx942")
     assert "cannot pass non-trivial object of type" in refusal and "to variadic function" in refusal
     assert "cannot compile this non-scalar arg to printf yet" in refusal
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_two_exponentials_by_a_cubic_are_eight_instructions(arch: str):
+    code = Counter(names(instructions(POLYNOMIAL, arch)["cubic"]))
+    assert (code["v_pk_add_f32"], code["v_pk_fma_f32"], code["v_lshl_add_u32"]) == (3, 3, 2)
+    assert not code["v_exp_f32"]
+
+
+def test_a_runtime_index_into_accumulators_becomes_selects_or_register_copies():
+    code = {kernel: Counter(names(lines)) for kernel, lines in instructions(INDEXED, "gfx942").items()}
+    assert code["element"]["v_cndmask_b32"] == 3
+    assert code["loop"]["s_set_gpr_idx_on"] == 2
+    assert code["loop"]["v_mov_b32"] > 8
+
+
+@pytest.mark.parametrize(
+    ("arch", "instruction"),
+    [
+        ("gfx90a", "v_mfma_f32_16x16x16bf16_1k"),
+        ("gfx942", "v_mfma_f32_16x16x16_bf16"),
+        ("gfx950", "v_mfma_f32_16x16x32_bf16"),
+    ],
+)
+def test_one_template_takes_the_deep_instruction_where_it_exists(arch: str, instruction: str):
+    code = names(instructions(TRAITS, arch)["tile"])
+    assert {name for name in code if "mfma" in name} == {instruction}
