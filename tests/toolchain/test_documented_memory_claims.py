@@ -411,3 +411,17 @@ def test_a_relaxed_poll_leaves_the_invalidation_behind_the_loop():
         assert lines.count("buffer_inv sc1") == 1
         assert (lines.index("buffer_inv sc1") < back) == inside
     assert "s_sleep 2" in kernels["polling"]
+
+
+def test_dynamic_lds_of_two_types_under_one_name_is_refused():
+    template = """template <class T> __attribute__((global)) void k(T *o) { extern __attribute__((shared)) T buf[];
+      o[LANE] = buf[LANE]; }
+    template __attribute__((global)) void k<float>(float *);
+    template __attribute__((global)) void k<double>(double *);"""
+    assert "redeclaration of 'buf' with a different type: 'double[]' vs 'float[]'" in refused(template, "gfx942")
+    cast = """template <class T> __attribute__((global)) void k(T *o) {
+      extern __attribute__((shared)) __attribute__((aligned(16))) char bytes[];
+      T *buf = reinterpret_cast<T *>(bytes); o[LANE] = buf[LANE]; }
+    template __attribute__((global)) void k<float>(float *);
+    template __attribute__((global)) void k<double>(double *);"""
+    assert compile_hip(PRELUDE + cast, "gfx942", ()).status == 0
