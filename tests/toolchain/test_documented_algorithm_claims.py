@@ -1,0 +1,47 @@
+"""What the page on further algorithms says about bit operations, wide products and ray instructions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.toolchain.clang import assembles, needs_clang
+from tests.toolchain.code_claims import instructions, names
+
+pytestmark = needs_clang
+
+ARCHES = pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+WORDS = "u32 a = p[LANE], b = p[64 + LANE], c = p[128 + LANE];"
+SOURCE = f"""
+#define ROTATE(x, n) __builtin_rotateright32(x, n)
+KERNEL void choose(u32 *p) {{ {WORDS} p[LANE] = (a & b) ^ (~a & c); }}
+KERNEL void majority(u32 *p) {{ {WORDS} p[LANE] = (a & b) ^ (a & c) ^ (b & c); }}
+KERNEL void short_majority(u32 *p) {{ {WORDS} u32 d = a ^ b; asm("" : "+v"(d)); p[LANE] = (d & c) ^ (~d & a); }}
+KERNEL void rotate(u32 *p) {{ p[LANE] = ROTATE(p[LANE], 6); }}
+KERNEL void sum(u32 *p) {{ {WORDS} p[LANE] = a + b + c; }}
+KERNEL void parity(u32 *p) {{ {WORDS} p[LANE] = a ^ b ^ c; }}
+KERNEL void wide(u64 *p, u32 *q) {{ p[LANE] += (u64)q[LANE] * q[64 + LANE]; }}
+"""
+EXPECTED = {
+    "choose": ["v_bfi_b32"],
+    "majority": ["v_xor_b32", "v_and_b32", "v_and_b32", "v_xor_b32"],
+    "short_majority": ["v_xor_b32", "v_bfi_b32"],
+    "rotate": ["v_alignbit_b32"],
+    "sum": ["v_add3_u32"],
+    "parity": ["v_xor_b32", "v_xor_b32"],
+    "wide": ["v_mad_u64_u32"],
+}
+
+
+@ARCHES
+@pytest.mark.parametrize("kernel", sorted(EXPECTED))
+def test_bit_operations_take_the_instructions_that_the_page_names(arch: str, kernel: str) -> None:
+    code = names(instructions(SOURCE, arch)[kernel])
+    assert [name for name in code if name.startswith("v_") and "lshlrev" not in name] == EXPECTED[kernel]
+
+
+@pytest.mark.parametrize(("arch", "accepted"), [("gfx942", False), ("gfx950", False), ("gfx1030", True)])
+def test_the_ray_instruction_exists_on_rdna_only(arch: str, accepted: bool, tmp_path: Path) -> None:
+    said = assembles("image_bvh_intersect_ray v[4:7], v[9:19], s[4:7]", arch, tmp_path)
+    assert ("instruction not supported on this GPU" not in said) == accepted
