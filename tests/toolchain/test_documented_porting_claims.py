@@ -258,3 +258,13 @@ def test_a_store_of_an_uninitialised_variable_is_deleted(arch: str):
     source = "KERNEL void idle(float *p) { float x; p[LANE] = x; }"
     assert names(instructions(source, arch, "-Wno-uninitialized")["idle"]) == ["s_endpgm"]
     assert "is uninitialized when used here" in compile_hip(PRELUDE + source, arch, QUIET).diagnostics
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_launch_bounds_take_two_arguments_and_the_bare_attribute_does_nothing(arch: str):
+    head = '#include <hip/hip_runtime.h>\nextern "C" __global__ void __launch_bounds__'
+    body = " k(float *p) { p[0] = 1.f; }"
+    assert compile_hip(f"{head}(256, 2){body}", arch, QUIET).figure("max_flat_workgroup_size") == 256
+    assert "expected unqualified-id" in compile_hip(f"{head}(256, 2, 4){body}", arch, QUIET).diagnostics
+    bare = compile_hip(f"__attribute__((global, launch_bounds(256))) void{body}", arch, QUIET)
+    assert (bare.status, bare.figure("max_flat_workgroup_size")) == (0, 1024)
