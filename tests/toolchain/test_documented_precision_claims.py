@@ -173,6 +173,30 @@ KERNEL void tile(const __bf16 *a, const __bf16 *b, f4 *d, int k) {
 }
 """
 
+CONVERSIONS = """
+typedef __bf16 b4 __attribute__((ext_vector_type(4)));
+KERNEL void four_halves(const f4 *a, h4 *c) { c[LANE] = __builtin_convertvector(a[LANE], h4); }
+KERNEL void four_bf16(const f4 *a, b4 *c) { c[LANE] = __builtin_convertvector(a[LANE], b4); }
+KERNEL void two_halves(const f2 *a, h2 *c) { c[LANE] = __builtin_convertvector(a[LANE], h2); }
+KERNEL void parts(const float *a, float *c, int *e) {
+  float x = a[LANE], t = __builtin_truncf(x);
+  c[LANE] = t;
+  c[LANE + 64] = x - t;
+  c[LANE + 128] = __builtin_amdgcn_fractf(x);
+  c[LANE + 192] = __builtin_amdgcn_frexp_mantf(x);
+  c[LANE + 256] = __builtin_ldexpf(x, e[LANE]);
+  e[LANE + 64] = __builtin_amdgcn_frexp_expf(x);
+}
+KERNEL void arctangent(const float *a, float *c) {
+  float y = a[LANE], x = a[LANE + 64], ax = __builtin_fabsf(x), ay = __builtin_fabsf(y);
+  float hi = __builtin_fmaxf(ax, ay), lo = __builtin_fminf(ax, ay), t = lo * __builtin_amdgcn_rcpf(hi), s = t * t;
+  float p = __builtin_fmaf(__builtin_fmaf(0.0208351f, s, -0.0851330f), s, 0.1801410f);
+  float r = t * __builtin_fmaf(__builtin_fmaf(p, s, -0.3302995f), s, 0.9998660f);
+  r = ay > ax ? 1.5707963f - r : r;
+  c[LANE] = __builtin_copysignf(x < 0 ? 3.1415927f - r : r, y);
+}
+"""
+
 
 def doubles(lines: list[str]) -> list[str]:
     return [name for name in names(lines) if name.endswith("_f64")]
@@ -293,3 +317,26 @@ def test_a_runtime_index_into_accumulators_becomes_selects_or_register_copies():
 def test_one_template_takes_the_deep_instruction_where_it_exists(arch: str, instruction: str):
     code = names(instructions(TRAITS, arch)["tile"])
     assert {name for name in code if "mfma" in name} == {instruction}
+
+
+def vector_part(lines: list[str]) -> list[str]:
+    """Return the vector ALU instructions without the arithmetic of addresses."""
+    return [n for n in names(lines) if n.startswith("v_") and not n.startswith(("v_lshl", "v_and_b32"))]
+
+
+@pytest.mark.parametrize(("arch", "halves", "bf16", "pair"), [("gfx942", 6, 22, 3), ("gfx950", 2, 2, 1)])
+def test_conversions_to_16_bits_take_the_instructions_that_the_pages_count(
+    arch: str, halves: int, bf16: int, pair: int
+):
+    code = instructions(CONVERSIONS, arch)
+    counted = [len(vector_part(code[kernel])) for kernel in ("four_halves", "four_bf16", "two_halves")]
+    assert counted == [halves, bf16, pair]
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_parts_of_a_float_are_single_instructions_and_the_arctangent_twenty(arch: str):
+    code = {kernel: vector_part(lines) for kernel, lines in instructions(CONVERSIONS, arch).items()}
+    assert Counter(code["parts"]) == Counter(
+        ["v_trunc_f32", "v_sub_f32", "v_fract_f32", "v_frexp_mant_f32", "v_ldexp_f32", "v_frexp_exp_i32_f32"]
+    )
+    assert len(code["arctangent"]) == 20
