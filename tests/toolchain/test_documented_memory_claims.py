@@ -425,3 +425,18 @@ def test_dynamic_lds_of_two_types_under_one_name_is_refused():
     template __attribute__((global)) void k<float>(float *);
     template __attribute__((global)) void k<double>(double *);"""
     assert compile_hip(PRELUDE + cast, "gfx942", ()).status == 0
+
+
+TILE = """
+KERNEL void tile(u4 *o, const _Float16 *__restrict__ p, int ld, int row0) { LDS u4 tile[128 * 4];
+  const int row = LANE / 4, part = LANE % 4;
+  for (int i = 0; i < 2; i++)
+    tile[(row + 64 * i) * 4 + part] = *(const u4 *)(p + (row0 + row + 64 * i) * (long)ld + 8 * part);
+  SYNC(); o[LANE] = tile[511 - LANE]; }
+"""
+
+
+def test_a_cooperative_tile_load_is_one_wide_load_and_one_wide_write_a_turn():
+    found = names(instructions(TILE, "gfx942")["tile"])
+    assert found.count("global_load_dwordx4") == 2 and found.count("ds_write_b128") == 2
+    assert found.index("ds_write_b128") > max(i for i, name in enumerate(found) if name == "global_load_dwordx4")
