@@ -187,6 +187,9 @@ KERNEL void parts(const float *a, float *c, int *e) {
   c[LANE + 256] = __builtin_ldexpf(x, e[LANE]);
   e[LANE + 64] = __builtin_amdgcn_frexp_expf(x);
 }
+KERNEL void nearest(const float *a, int *c) { c[LANE] = (int)__builtin_rintf(a[LANE]); }
+KERNEL void down(const float *a, int *c) { c[LANE] = (int)__builtin_floorf(a[LANE]); }
+KERNEL void toward_zero(const float *a, int *c) { c[LANE] = (int)a[LANE]; }
 KERNEL void arctangent(const float *a, float *c) {
   float y = a[LANE], x = a[LANE + 64], ax = __builtin_fabsf(x), ay = __builtin_fabsf(y);
   float hi = __builtin_fmaxf(ax, ay), lo = __builtin_fminf(ax, ay), t = lo * __builtin_amdgcn_rcpf(hi), s = t * t;
@@ -340,3 +343,6 @@ def test_parts_of_a_float_are_single_instructions_and_the_arctangent_twenty(arch
         ["v_trunc_f32", "v_sub_f32", "v_fract_f32", "v_frexp_mant_f32", "v_ldexp_f32", "v_frexp_exp_i32_f32"]
     )
     assert len(code["arctangent"]) == 20
+    assert code["nearest"] == ["v_rndne_f32", "v_cvt_i32_f32"]
+    assert code["down"] == ["v_floor_f32", "v_cvt_i32_f32"]
+    assert code["toward_zero"] == ["v_cvt_i32_f32"]
