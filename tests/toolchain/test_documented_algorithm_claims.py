@@ -41,6 +41,22 @@ def test_bit_operations_take_the_instructions_that_the_page_names(arch: str, ker
     assert [name for name in code if name.startswith("v_") and "lshlrev" not in name] == EXPECTED[kernel]
 
 
+BITOP3 = f"""
+KERNEL void plain(u32 *p) {{ {WORDS} p[LANE] = a ^ b ^ c; }}
+KERNEL void parity(u32 *p) {{ {WORDS} p[LANE] = __builtin_amdgcn_bitop3_b32(a, b, c, 0x96); }}
+KERNEL void majority(u32 *p) {{ {WORDS} p[LANE] = __builtin_amdgcn_bitop3_b32(a, b, c, 0xe8); }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [("plain", ["v_xor_b32", "v_xor_b32"]), ("parity", ["v_bitop3_b32"]), ("majority", ["v_bitop3_b32"])],
+)
+def test_gfx950_has_any_function_of_three_bits_by_the_builtin(kernel: str, expected: list[str]) -> None:
+    code = names(instructions(BITOP3, "gfx950")[kernel])
+    assert [name for name in code if name.startswith("v_") and "lshlrev" not in name] == expected
+
+
 @pytest.mark.parametrize(("arch", "accepted"), [("gfx942", False), ("gfx950", False), ("gfx1030", True)])
 def test_the_ray_instruction_exists_on_rdna_only(arch: str, accepted: bool, tmp_path: Path) -> None:
     said = assembles("image_bvh_intersect_ray v[4:7], v[9:19], s[4:7]", arch, tmp_path)
