@@ -440,3 +440,14 @@ def test_a_cooperative_tile_load_is_one_wide_load_and_one_wide_write_a_turn():
     found = names(instructions(TILE, "gfx942")["tile"])
     assert found.count("global_load_dwordx4") == 2 and found.count("ds_write_b128") == 2
     assert found.index("ds_write_b128") > max(i for i, name in enumerate(found) if name == "global_load_dwordx4")
+
+
+def test_there_is_no_builtin_for_typed_buffer_loads_and_six_floats_are_two_loads():
+    call = "__builtin_amdgcn_raw_buffer_load_format_v4f32(r, 0, 0, 0)"
+    typed = f"KERNEL void k(f4 *o, __amdgpu_buffer_rsrc_t r) {{ *o = {call}; }}"
+    assert "undeclared identifier" in refused(typed, "gfx942")
+    six = """struct Six { float a[6]; };
+    KERNEL void k(float *o, const Six *__restrict__ p) { Six s = p[LANE];
+      o[LANE] = s.a[0] + s.a[1] + s.a[2] + s.a[3] + s.a[4] + s.a[5]; }"""
+    loads = [name for name in names(instructions(six, "gfx942")["k"]) if name.startswith("global_load")]
+    assert loads == ["global_load_dwordx4", "global_load_dwordx2"]
