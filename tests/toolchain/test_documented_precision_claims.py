@@ -187,6 +187,11 @@ KERNEL void parts(const float *a, float *c, int *e) {
   c[LANE + 256] = __builtin_ldexpf(x, e[LANE]);
   e[LANE + 64] = __builtin_amdgcn_frexp_expf(x);
 }
+KERNEL void larger(const h2 *a, h2 *c) { c[LANE] = __builtin_elementwise_max(a[LANE], a[LANE + 64]); }
+KERNEL void compared(const h2 *a, h2 *c) {
+  h2 x = a[LANE], y = a[LANE + 64];
+  c[LANE] = h2{x[0] > y[0] ? x[0] : y[1], x[1] > y[1] ? x[1] : y[0]};
+}
 KERNEL void nearest(const float *a, int *c) { c[LANE] = (int)__builtin_rintf(a[LANE]); }
 KERNEL void down(const float *a, int *c) { c[LANE] = (int)__builtin_floorf(a[LANE]); }
 KERNEL void toward_zero(const float *a, int *c) { c[LANE] = (int)a[LANE]; }
@@ -346,3 +351,12 @@ def test_parts_of_a_float_are_single_instructions_and_the_arctangent_twenty(arch
     assert code["nearest"] == ["v_rndne_f32", "v_cvt_i32_f32"]
     assert code["down"] == ["v_floor_f32", "v_cvt_i32_f32"]
     assert code["toward_zero"] == ["v_cvt_i32_f32"]
+    assert code["larger"] == ["v_pk_max_f16"] * 3
+    assert sum(name.startswith("v_cmp") and "_f16" in name for name in code["compared"]) == 2
+
+
+def test_fp8_values_are_summed_by_a_product_with_ones():
+    product = "__builtin_amdgcn_mfma_f32_16x16x32_fp8_fp8(a[LANE], %s, (f4)0, 0, 0, 0)"
+    ones = "KERNEL void ones(const long *a, f4 *c) { c[LANE] = " + product + "; }"
+    for arch, value in (("gfx942", "0x4040404040404040"), ("gfx950", "0x3838383838383838")):
+        assert "v_mfma_f32_16x16x32_fp8_fp8" in names(instructions(ones % value, arch)["ones"])
