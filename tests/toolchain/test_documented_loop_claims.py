@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.toolchain.clang import compile_hip, needs_clang
-from tests.toolchain.code_claims import PRELUDE, QUIET, WITHOUT_BOUND
+from tests.toolchain.code_claims import PRELUDE, QUIET, WITHOUT_BOUND, instructions, names
 
 pytestmark = needs_clang
 
@@ -211,3 +211,33 @@ def test_options_turn_unrolling_off_or_on(flags: tuple[str, ...], loads: tuple[i
     sources = [WITHOUT_BOUND + SUM.replace("END", end) for end in ("8", "512", "n")]
     texts = [compile_hip(source, "gfx942", (*QUIET, *flags)).text for source in sources]
     assert tuple(len(re.findall(r"\tglobal_load_dword", text)) for text in texts) == loads
+
+
+WIDENED = """
+KERNEL void scale(int n, float *__restrict__ a, const float *__restrict__ b) {
+  for (int i = LANE; i < n; i += 256) a[i] = b[i] * 2;
+}
+KERNEL void whole_sum(int n, int *__restrict__ a, const int *__restrict__ b) {
+  int s = 0; b += LANE * n; for (int i = 0; i < n; ++i) s += b[i]; a[LANE] = s;
+}
+KERNEL void float_sum(int n, float *__restrict__ a, const float *__restrict__ b) {
+  float s = 0; b += LANE * n; for (int i = 0; i < n; ++i) s += b[i]; a[LANE] = s;
+}
+KERNEL void volatile_vector(volatile f4 *p, f4 *o) { o[LANE] = p[LANE]; }
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+@pytest.mark.parametrize(
+    ("kernel", "loads"),
+    [
+        ("scale", ["global_load_dword"] * 3),
+        ("whole_sum", ["global_load_dwordx2", "global_load_dword"]),
+        ("float_sum", ["global_load_dword"]),
+        ("volatile_vector", ["flat_load_dwordx4"]),
+    ],
+)
+def test_run_time_loops_of_independent_iterations_are_widened_by_two(arch: str, kernel: str, loads: list[str]):
+    """Two loads or one of two dwords a turn, and one for the odd rest; a float sum keeps its order and its one load."""
+    code = names(instructions(WIDENED, arch)[kernel])
+    assert [name for name in code if name.startswith(("global_load", "flat_load"))] == loads
