@@ -154,3 +154,29 @@ def test_hidden_arguments_of_code_object_4_begin_otherwise_than_those_of_5(versi
         f"-mcode-object-version={version}",
     )
     assert re.findall(r"hidden_\w+", built.stdout)[0] == first
+
+
+@pytest.mark.parametrize(("target", "waits"), [("gfx90a", False), ("gfx942", True), ("gfx950", True)])
+def test_readfirstlane_of_a_register_just_written_waits_one_state_from_gfx942_on(
+    target: str, waits: bool, tmp_path: Path
+):
+    built = device(
+        'extern "C" __global__ void k(int *o, int k) {'
+        " int t = __builtin_amdgcn_workitem_id_x(); __builtin_amdgcn_sched_barrier(0);"
+        " int x = __builtin_amdgcn_update_dpp(0, t, 0x111, 0xf, 0xf, true);"
+        " int s = __builtin_amdgcn_readfirstlane(x); __builtin_amdgcn_sched_barrier(0); if (s == k) o[0] = s; }",
+        tmp_path,
+        f"--offload-arch={target}",
+        *(() if target == "gfx942" else ("--no-offload-arch=gfx942",)),
+    )
+    assert bool(re.search(r"v_mov_b32_dpp .*\n\s*s_nop 0\n\s*v_readfirstlane_b32", built.stdout)) is waits
+
+
+def test_a_comment_by_asm_volatile_stands_in_the_assembly(tmp_path: Path):
+    built = device(
+        'extern "C" __global__ void k(float *o, const float *a, int n) { float s = 0; asm volatile("; LOOP BEGIN");'
+        ' for (int i = 0; i < n; i++) s += a[i]; asm volatile("; LOOP END"); o[0] = s; }',
+        tmp_path,
+    )
+    begin, end = built.stdout.index("; LOOP BEGIN"), built.stdout.index("; LOOP END")
+    assert "s_cbranch_scc" in built.stdout[begin:end]
