@@ -35,7 +35,7 @@ blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolut
 halo hbm histogram im2col intrinsic kernel layernorm matmul moe occupancy opcode permute popcount predication
 preemption prefetch register roofline scan shuffle softmax spill stencil swizzle texture tile tiling transpose ulp
 unroll unrolling winograd attention reduction uncoalesced gcd cu cus cpx dpx qpx spx nps p2p profiler profiling
-ckprofiler tunableop
+ckprofiler tunableop chiplet writeback numa
 =fp4 =fp8 =bf16 =fp16
 """
 FIELD_WORDS = frozenset(map(stem, _FIELD.split()))
