@@ -21,6 +21,7 @@ PAGES = sorted(
     if path.parent.name not in ("facts", "isa", "rocminfo")
 )
 
+MAX_TITLE = 120
 MAX_SECTION_WORDS = 400
 MAX_LINES = 300
 MAX_MAP_CHARACTERS = 4000
@@ -109,6 +110,11 @@ def test_a_document_has_title_tags_summary_and_a_readable_length(path: str):
     assert page.front["tags"]
     assert 15 <= len(page.sections[0].text.split()) <= 80, "one or two sentences under the title"
     assert len(page.lines) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_title_is_one_question_or_statement_and_no_list_of_words(path: str):
+    assert [section.title for section in parsed(path).sections if len(section.title) > MAX_TITLE] == []
 
 
 @pytest.mark.parametrize("path", PAGES)
