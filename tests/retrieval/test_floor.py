@@ -31,6 +31,7 @@ TUNE = FOLDER / "threads_tune.yaml"
 HELD = FOLDER / "threads_held.yaml"
 FRESH = FOLDER / "threads_fresh.yaml"
 PRACTICE = FOLDER / "threads_practice.yaml"
+PRACTICE_2 = FOLDER / "threads_practice2.yaml"
 OPENED = FOLDER / "threads_a.yaml"
 
 
@@ -47,6 +48,8 @@ OPENED = FOLDER / "threads_a.yaml"
         (FRESH, "short_query", 0.75, 0.93),
         (PRACTICE, "question", 0.85, 0.96),
         (PRACTICE, "short_query", 0.82, 0.96),
+        (PRACTICE_2, "question", 0.80, 0.96),
+        (PRACTICE_2, "short_query", 0.82, 0.97),
         (OPENED, "question", 0.80, 0.93),
         (OPENED, "short_query", 0.80, 0.93),
     ],
