@@ -14,6 +14,7 @@ from kbserver.knowledge.entries import KINDS
 from kbserver.knowledge.index import Found, SearchIndex
 from kbserver.knowledge.library import Topic
 from kbserver.knowledge.relevance import Answer
+from kbserver.knowledge.snippets import without_targets
 from kbserver.ops.corpus import search_index
 from kbserver.ops.cut import CHARS_PER_TOKEN, cut
 from kbserver.ops.documents import library
@@ -146,7 +147,7 @@ def _summary(document: Document) -> str:
         return document.summary
     opening = next((one.text for one in document.passages if one.level == 1), "")
     paragraphs = [part for part in opening.split("\n\n") if part.strip() and not part.startswith("#")]
-    return " ".join(paragraphs[0].split()) if paragraphs else ""
+    return " ".join(without_targets(paragraphs[0]).split()) if paragraphs else ""
 
 
 @operation(name="search", command="search", title="Search the knowledge base", toolset="knowledge")

@@ -217,6 +217,7 @@ def test_a_topic_describes_each_document_in_a_page() -> None:
         (described,) = knowledge_map(topic.id).topics
         assert [one.ref for one in described.documents] == topic.refs
         assert all(len(one.summary.split()) >= 10 for one in described.documents), topic.id
+        assert [one.ref for one in described.documents if "](" in one.summary] == [], "where a link leads is no summary"
         assert len(render_plain(render(knowledge_map(topic.id)))) / 4 < 1500
 
 
