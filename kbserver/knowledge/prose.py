@@ -59,10 +59,11 @@ class Expanded:
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:(?!\n\s*\n).)+?(?<!`)\1(?!`)", re.S)
 _MARK = re.compile(
     r"\{(?P<ref>[a-z]+:[^{}\s]+)\}"
-    # Not `[text](link)`, `[text][label]`, `[label]: target`, `![image]` or `a[index]`.
-    r"|(?<![\w!\]\\])\[(?P<cite>[a-z0-9][a-z0-9._-]*(?:[,;](?:(?!\n\s*\n)[^\[\]]){1,300})?)\](?![(\[:])",
+    # Not `[text](link)`, `[text][label]`, `![image]`, `a[index]` or a line that begins with `[label]:`.
+    r"|(?<![\w!\]\\])\[(?P<cite>[a-z0-9][a-z0-9._-]*(?:[,;](?:(?!\n\s*\n)[^\[\]]){1,300})?)\](?![(\[])",
     re.S,
 )
+_DEFINITION = re.compile(r" {0,3}\[[^\[\],;]+\]:")
 _LOOKS_LIKE_SOURCE = re.compile(r"[a-z][a-z0-9.]*(?:-[a-z0-9.]+)+")
 
 
@@ -109,7 +110,9 @@ class _Block:
             line = self.line + block.count("\n", 0, match.start())
             if match["ref"]:
                 return self._reference(match, line)
-            self._cite(match["cite"], line)
+            definition = _DEFINITION.match(block, block.rfind("\n", 0, match.start()) + 1)
+            if definition is None or definition.end() != match.end() + 1:
+                self._cite(match["cite"], line)
             return match.group()
 
         # The match runs on the whole block, so that the character before a citation is seen.

@@ -51,6 +51,14 @@ def test_citations_with_and_without_locator_belong_to_their_section(tmp_path: Pa
     ]
 
 
+def test_a_citation_before_a_colon_counts_and_the_definition_of_a_link_does_not(tmp_path: Path) -> None:
+    text = "Measured [lab-2024, run 3]: two.\n[vendor-isa, p. 9]: three.\n\n[lab-2024]: https://example.org\n"
+    assert [(s.id, s.locator) for s in load(tmp_path, f"# T\n\n{text}").passages[0].sources] == [
+        ("lab-2024", "run 3"),
+        ("vendor-isa", "p. 9"),
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [
