@@ -12,6 +12,7 @@ from kbserver.claims.quantities import Quantity
 from kbserver.claims.scope import Scope, Scopes
 from kbserver.claims.sentences import Sentence
 from kbserver.claims.stance import ASSERTED, stance
+from kbserver.claims.tables import column_of
 from kbserver.claims.tokens import tokenize
 from kbserver.claims.world import World, fact_evidence
 from kbserver.hardware.fact_model import Fact
@@ -96,8 +97,7 @@ def _context(sentence: Sentence, quantity: Quantity) -> list[str]:
     """Return the words that can say what a rate is: those of its clause, and of its row and column in a table."""
     words = sentence.words
     if sentence.cells:
-        place = sentence.tokens[quantity.start].start
-        column = next((n for n, (low, high) in enumerate(sentence.cells) if low <= place < high), 0)
+        column = column_of(sentence, quantity.start)
         spans = {0, column}
         found = [
             token.low

@@ -74,26 +74,26 @@ class FreshIndex:
             return index
 
     def _load_or_build(self) -> SearchIndex:
-        before = fingerprint(self._recipe.files())
-        key = self._key()
+        inputs = (*self._recipe.files(), *self._recipe.code())
+        before = fingerprint(inputs)
+        key = self._key(inputs, before)
         path = self._cache / f"search-{key[:32]}.jsonl"
         with suppress(OSError, ValueError, KeyError, TypeError, IndexError, RecursionError):
             return SearchIndex(Stored(path.read_bytes(), key))
         vocabulary = self._recipe.vocabulary()
         data = build_index(self._recipe.corpus(), vocabulary.groups, vocabulary.names, key)
-        if fingerprint(self._recipe.files()) == before:
+        if fingerprint((*self._recipe.files(), *self._recipe.code())) == before:
             self._write(path, data)
         return SearchIndex(Stored(data, key))
 
-    def _key(self) -> str:
-        """Return the key of the inputs as they are, read from them unless it is known."""
-        inputs = (*self._recipe.files(), *self._recipe.code())
-        known, before, now_ns = KnownKeys(self._cache), fingerprint(inputs), time.time_ns()
-        key = known.get(before)
+    def _key(self, inputs: Sequence[Path], state: Fingerprint) -> str:
+        """Return the key of the inputs, read from them unless that of their state is known."""
+        known, now_ns = KnownKeys(self._cache), time.time_ns()
+        key = known.get(state)
         if key is None:
             key = content_key(inputs)
-            if fingerprint(inputs) == before:
-                known.remember(before, key, now_ns)
+            if fingerprint(inputs) == state:
+                known.remember(state, key, now_ns)
         return key
 
     def _write(self, path: Path, data: bytes) -> None:

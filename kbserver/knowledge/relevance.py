@@ -46,11 +46,11 @@ _COUNTERPART = """
 port equivalent counterpart replace replacement instead migrate convert translate hipify analogue compared versus vs
 become slower faster works worked hangs fails breaks behaves differs different same
 """
+ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 _COUNTER = re.compile(r"(?:cpc|cpf|grbm|spi|sq|sqc|ta|tcc|tcp|td)_[a-z0-9_]+")
 """A counter of one of the blocks, whether or not it exists: `TA_BUSY` stands for `TA_TA_BUSY`."""
 _MIXED = re.compile(r"(?=.*\d)[a-z][a-z0-9]{4,}")
 """A part of a name that says of what field it is: `scalef32`, not `v2` or `args`."""
-ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 
 
 @dataclass(frozen=True)
