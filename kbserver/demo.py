@@ -119,7 +119,7 @@ async def _record_and_find(client: Client, build_id: str) -> int:
     }
     recorded = await client.call_tool("record_lesson", lesson)
     _say(_text(recorded) + "\n")
-    query = "fewer VGPRs by reading one filter row at a time"
+    query = "registers freed by reading one filter row at a time"
     _say(f"> search({query!r}, kind='lesson')")
     found = await client.call_tool("search", {"query": query, "kind": "lesson", "limit": 1})
     _say(_text(found))
