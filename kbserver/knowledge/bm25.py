@@ -91,15 +91,11 @@ def impacts(postings: Iterable[Posting], norms: Sequence[float]) -> tuple[list[i
 
 
 def score(
-    terms: Mapping[str, float], lookup: Callable[[str], tuple[Sequence[int], Sequence[float]] | None]
-) -> dict[int, float]:
-    """Return the weighted sum of the terms' impacts for each entry that holds one of them."""
-    scores: dict[int, float] = {}
-    get = scores.get
+    terms: Mapping[str, float], lookup: Callable[[str], tuple[Sequence[int], Sequence[float]] | None], size: int
+) -> list[float]:
+    """Return the weighted sum of the terms' impacts for each of `size` entries; 0 for one that holds none of them."""
+    scores = [0.0] * size
     for term, weight in terms.items():
-        found = lookup(term)
-        if found is None:
-            continue
-        for entry, impact in zip(*found, strict=True):
-            scores[entry] = get(entry, 0.0) + weight * impact
+        for entry, impact in zip(*(lookup(term) or ((), ())), strict=True):
+            scores[entry] += weight * impact
     return scores

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -138,8 +138,8 @@ class SearchIndex:
         """What ranking knows of each entry, by entry number."""
         return self._stored.rows
 
-    def scores(self, terms: Mapping[str, float]) -> dict[int, float]:
-        """Return the BM25 score of each entry that holds one of the weighted terms."""
+    def scores(self, terms: Mapping[str, float]) -> list[float]:
+        """Return the BM25 score of each entry for the weighted terms, 0 where it holds none."""
         return self._terms.scores(terms)
 
     def search(self, text: str, *, arch: str | None = None, kind: str | None = None, limit: int = 5) -> Found:
@@ -152,20 +152,22 @@ class SearchIndex:
         query = understand(text, self._tokenizer, self._vocabulary, self._names)
         if names_other_vendor(query):
             return Found([], 0, query, Answer.OTHER_VENDOR, {})
-        matching = self._matching(query, arch, kind)
+        scores = self._weighted(query, arch, kind)
+        matching = sum(map((0.0).__lt__, scores))
         if not matching:
             return Found([], 0, query, Answer.OTHER_TARGET if query.foreign else Answer.NO_MATCH, {})
         weights = self._terms.by_number(query.terms)
-        candidates = [(-negative, entry) for negative, entry in heapq.nsmallest(max(CANDIDATES, 4 * limit), matching)]
+        best = sorted(range(len(scores)), key=scores.__getitem__, reverse=True)[: max(CANDIDATES, 4 * limit)]
+        candidates = [(scores[entry], entry) for entry in best if scores[entry]]
         ranked = reordered(candidates, weights, self._units_of, self.rows, len(query.words) == 1)
         if not is_answerable(query, self._terms, [entry for _, entry in ranked[:LEADING]], self._units_of):
             return Found([], 0, query, Answer.UNRELATED, {})
         taken = zip(spread(ranked, self.rows, limit), chain(ROOMS, repeat(ROOM)), strict=False)
         hits = [self._hit(entry, score, weights, room) for (score, entry), room in taken]
-        return Found(hits, len(matching), query, Answer.FOUND, self._repaired(query, hits))
+        return Found(hits, matching, query, Answer.FOUND, self._repaired(query, hits))
 
-    def _matching(self, query: Query, arch: str | None, kind: str | None) -> list[tuple[float, int]]:
-        """Return (negative BM25 score times factor, entry) of the entries that hold a word of the query.
+    def _weighted(self, query: Query, arch: str | None, kind: str | None) -> list[float]:
+        """Return for each entry its BM25 score times its factor: 0 where it holds no word of the query or is left out.
 
         A query about a target that is none of ours is answered only by entries that name it.
         """
@@ -175,12 +177,12 @@ class SearchIndex:
         scores = self.scores(query.terms)
         if query.foreign and not query.archs:
             told = self.scores(dict.fromkeys(query.foreign, 1.0))
-            scores = {entry: score for entry, score in scores.items() if entry in told}
+            scores = [score if names else 0.0 for score, names in zip(scores, told, strict=True)]
         if named:
             factors = list(factors)
             for entry, factor in named.items():
                 factors[entry] = factors[entry] and factor  # 0 is what a filter leaves out
-        return [(negative, entry) for entry, score in scores.items() if (negative := -score * factors[entry]) < 0]
+        return [*map(operator.mul, scores, factors)]
 
     def _repaired(self, query: Query, hits: Sequence[Hit]) -> dict[str, str]:
         """Return repaired words with the words taken for them as the hits spell them: terms have lost their endings."""

@@ -33,14 +33,14 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
 
 
 def _stats(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int, int]]:
-    for path in files:
+    for path in map(os.fspath, files):
         try:
             stat = os.stat(path)
         except OSError:
-            yield str(path), 0, 0, 0, 0
+            yield path, 0, 0, 0, 0
         else:
             # Programs can set st_mtime back, as unpacking does; st_ctime they cannot.
-            yield str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
+            yield path, stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
 
 
 class KnownKeys:

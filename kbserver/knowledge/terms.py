@@ -43,9 +43,9 @@ class Terms:
             self._known[name] = known
         return known
 
-    def scores(self, weights: Mapping[str, float]) -> dict[int, float]:
-        """Return the BM25 score of each entry that holds one of the weighted terms."""
-        return bm25.score(weights, self._lookup)
+    def scores(self, weights: Mapping[str, float]) -> list[float]:
+        """Return the BM25 score of each entry for the weighted terms, 0 where it holds none."""
+        return bm25.score(weights, self._lookup, len(self._stored.rows))
 
     def by_number(self, weights: Mapping[str, float]) -> dict[int, float]:
         """Return weight times idf of each known term, by its number."""

@@ -30,7 +30,7 @@ def test_scores_are_those_of_rank_bm25() -> None:
     for query in (["w1"], ["w1", "w2", "w59"], words, ["absent"], ["w3", "absent"]):
         expected = model.get_scores(query)
         got = index.scores(dict.fromkeys(query, 1.0))
-        assert [got.get(i, 0.0) for i in range(50)] == pytest.approx(list(expected), rel=1e-12, abs=1e-12)
+        assert got == pytest.approx(list(expected), rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,7 @@ def test_tables_and_prose_are_scored_as_if_each_stood_alone() -> None:
     alone, other = make_index(prose), make_index(table)
     for word in ("load", "wav", "number3", "vector", "absent"):
         scores = together.scores({word: 1.0})
-        assert {entry: score for entry, score in scores.items() if entry < 5} == alone.scores({word: 1.0})
-        assert {entry - 5: score for entry, score in scores.items() if entry >= 5} == other.scores({word: 1.0})
+        assert scores == [*alone.scores({word: 1.0}), *other.scores({word: 1.0})]
 
 
 def test_a_repaired_word_is_reported_as_the_hits_spell_it() -> None:
