@@ -92,6 +92,29 @@ def test_two_register_sets_keep_a_load_in_flight_without_copies():
     assert "v_mov_b" not in loop
 
 
+CLOBBER = """
+KERNEL void k(const float *__restrict__ a, float *o, int n) {
+  float s = 1;
+#pragma unroll 1
+  for (int i = 0; i < n; i++) { float x = a[i * 64 + LANE]; asm volatile("s_nop 7" ::: "memory"); s = s * s + x; }
+  o[LANE] = s;
+}
+"""
+STORED_VALUE = """
+KERNEL void k(float *o, int n) {
+  float s = o[LANE];
+#pragma unroll 1
+  for (int i = 0; i < n; i++) { o[i * 64 + LANE] = s; s = s * s + 1; }
+}
+"""
+
+
+def test_neither_a_memory_clobber_nor_a_store_of_a_value_used_again_adds_a_wait():
+    loop = inner_loop(assembly(CLOBBER))
+    assert loop.index("global_load_dword") < loop.index("s_nop 7") < loop.index("s_waitcnt vmcnt(0)")
+    assert "s_waitcnt" not in inner_loop(assembly(STORED_VALUE))
+
+
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @pytest.mark.parametrize(
     ("aligned", "xor", "writes"),
