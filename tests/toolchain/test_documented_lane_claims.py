@@ -30,6 +30,15 @@ KERNEL void rank(const int *p, int *o) {
   u64 m = __builtin_amdgcn_ballot_w64(p[LANE] > 0);
   o[LANE] = __builtin_amdgcn_mbcnt_hi((u32)(m >> 32), __builtin_amdgcn_mbcnt_lo((u32)m, 0)); }
 KERNEL void choose(int *o, int s, int k) { int v = o[LANE]; o[LANE] = LANE == k ? s : v; }
+static __attribute__((device)) float fmul_rn(float x, float y) { return x * y; }
+static __attribute__((device)) float fadd_rn(float x, float y) { return x + y; }
+KERNEL void rounded(float *o) { o[LANE] = fadd_rn(fmul_rn(o[LANE], o[LANE + 64]), o[LANE + 128]); }
+typedef float f16 __attribute__((ext_vector_type(16)));
+KERNEL void mixed(const h4 *a, const float *b, f16 *o) {
+  f16 c = o[LANE];
+  h4 x = a[LANE], y = a[LANE + 64]; float u = b[LANE], v = b[LANE + 64];
+  c = __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, c, 0, 0, 0);
+  o[LANE] = __builtin_amdgcn_mfma_f32_32x32x2f32(u, v, c, 0, 0, 0); }
 """
 READS = """
 LDS h4 s[2048];
@@ -67,6 +76,17 @@ def test_a_rank_among_kept_lanes_takes_two_instructions_and_a_lane_is_written_by
     assert "undeclared identifier" in refused(
         "KERNEL void f(int *o) { o[0] = __builtin_amdgcn_writelane(1, 2, 3); }", "gfx942"
     )
+
+
+def test_the_plain_operators_behind_the_rn_names_of_hip_are_contracted():
+    code = names(instructions(LANES, "gfx942")["rounded"])
+    assert "v_fmac_f32" in code and not {"v_mul_f32", "v_add_f32"} & set(code)
+
+
+def test_nothing_stands_between_two_different_matrix_instructions_on_one_accumulator():
+    code = names(instructions(LANES, "gfx942")["mixed"])
+    between = code[code.index("v_mfma_f32_32x32x8_f16") : code.index("v_mfma_f32_32x32x2_f32")]
+    assert between and "s_nop" not in between
 
 
 def test_lds_reads_are_waited_for_one_by_one_with_a_counted_lgkmcnt():
