@@ -88,3 +88,21 @@ def test_a_flag_can_be_given_to_some_passes_only(source: str, flags: tuple[str, 
 def test_there_is_no_target_that_means_all(source: str):
     refused = clang("--offload-arch=all", "-c", source)
     assert "unsupported HIP gpu architecture: all" in refused.stderr
+
+
+def test_without_a_target_clang_compiles_for_an_old_one_and_without_a_level_at_o0(source: str):
+    words = ("-x", "hip", "-nogpuinc", "-nogpulib", "--cuda-device-only", "-c", "-###", source)
+    shown = subprocess.run((*CLANG[:4], *words), capture_output=True, text=True, timeout=120, check=False).stderr
+    assert '"-target-cpu" "gfx906"' in shown
+    assert '"-O' not in shown.split('"-cc1"')[1].split("\n")[0]
+
+
+def test_device_code_of_several_files_is_linked_with_lto(source: str):
+    shown = clang("-fgpu-rdc", "--hip-link", "-O3", "-###", source).stderr
+    assert '"-plugin-opt=O3"' in shown
+    assert '"-plugin-opt=-amdgpu-internalize-symbols"' in shown
+
+
+def test_the_number_of_device_threads_has_another_flag_than_amds():
+    assert "unknown argument" in clang("-parallel-jobs=2", "-###", "-c", "k.hip").stderr
+    assert "unknown argument" not in clang("--offload-jobs=2", "-###", "-c", "k.hip").stderr

@@ -69,6 +69,29 @@ KERNEL void trapped(u32 *p) {
     if (p[0] == 7) __builtin_trap();
     p[LANE] = 1;
 }
+KERNEL void bytes_shifted(u32 *p) {
+    u32 a = p[LANE], b = p[LANE + 64], sum = p[LANE + 128];
+    for (int i = 0; i < 4; i++) sum += ((a >> (8 * i)) & 255) * ((b >> (8 * i)) & 255);
+    p[LANE] = sum;
+}
+KERNEL void bytes_as_elements(const char *a, const char *b, int *p) {
+    int sum = 0;
+    for (int i = 0; i < 16; i++) sum += a[i + 16 * LANE] * b[i + 16 * LANE];
+    p[LANE] = sum;
+}
+KERNEL void two_shorts(const s2 *a, const s2 *b, int *p) {
+    s2 x = a[LANE], y = b[LANE];
+    p[LANE] += (int)x.x * y.x + (int)x.y * y.y;
+}
+KERNEL void two_halves(const h2 *a, const h2 *b, float *p) {
+    h2 x = a[LANE], y = b[LANE];
+    p[LANE] += (float)x.x * (float)y.x + (float)x.y * (float)y.y;
+}
+KERNEL void two_halves_fused(const h2 *a, const h2 *b, float *p) {
+    h2 x = a[LANE], y = b[LANE];
+    p[LANE] = __builtin_fmaf((float)x.x, (float)y.x, __builtin_fmaf((float)x.y, (float)y.y, p[LANE]));
+}
+KERNEL void size_of_long_double(int *p) { p[0] = sizeof(long double); }
 """
 
 
@@ -79,6 +102,23 @@ def test_two_shorts_take_one_instruction(arch: str):
     assert "v_pk_max_i16" in names(found["greater"])
     assert any(line.startswith("v_pk_add_u16") and line.endswith("clamp") for line in found["saturated"])
     assert "s_trap 2" in found["trapped"]
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_plain_c_becomes_a_dot_product_in_a_few_spellings_only(arch: str):
+    found = instructions(PAIRS, arch)
+    assert "v_dot4_u32_u8" in names(found["bytes_shifted"])
+    assert "v_dot2_i32_i16" in names(found["two_shorts"])
+    assert "v_dot2c_f32_f16" in names(found["two_halves_fused"])
+    for name in ("bytes_as_elements", "two_halves"):
+        assert not [line for line in found[name] if line.startswith("v_dot")], name
+
+
+def test_long_double_has_8_bytes_in_device_code():
+    assert any(
+        line.startswith("v_mov_b32") and line.endswith(", 8")
+        for line in instructions(PAIRS, "gfx942")["size_of_long_double"]
+    )
 
 
 STREAMING = """
