@@ -250,6 +250,19 @@ KERNEL void row_of_65(f4 *o, float *p, int r) { LDS float t[64 * 65]; t[LANE] = 
   o[LANE] = *(IN_LDS f4 *)&t[LANE % 64 * 65 + 4 * r]; }
 KERNEL void row_of_68(f4 *o, float *p, int r) { LDS float t[64 * 68] __attribute__((aligned(16))); t[LANE] = p[LANE];
   SYNC(); o[LANE] = *(IN_LDS f4 *)&t[LANE % 64 * 68 + 4 * r]; }
+#define HALO(i) int y = y0 - 1 + (i) / 66, x = x0 - 1 + (i) % 66
+#define CLAMP(v, n) ((v) < 0 ? 0 : (v) < (n) ? (v) : (n) - 1)
+KERNEL void halo_behind_tests(float *o, const float *__restrict__ in, int nx, int ny, int x0, int y0) {
+  LDS float t[1280];
+  _Pragma("unroll") for (int k = 0; k < 5; k++) { int i = LANE + 256 * k; HALO(i);
+    if (i < 1188) t[i] = (u32(y) < u32(ny) && u32(x) < u32(nx)) ? in[long(y) * nx + x] : 0.f; }
+  SYNC(); o[LANE] = t[LANE * 3]; }
+KERNEL void halo_clamped(float *o, const float *__restrict__ in, int nx, int ny, int x0, int y0) { LDS float t[1280];
+  float v[5];
+  _Pragma("unroll") for (int k = 0; k < 5; k++) { HALO(int(LANE) + 256 * k); int yc = CLAMP(y, ny), xc = CLAMP(x, nx);
+    float f = in[long(yc) * nx + xc]; v[k] = ((yc == y) & (xc == x)) ? f : 0.f; }
+  _Pragma("unroll") for (int k = 0; k < 5; k++) t[LANE + 256 * k] = v[k];
+  SYNC(); o[LANE] = t[LANE * 3]; }
 """
 
 
@@ -268,6 +281,17 @@ def test_rows_of_65_floats_split_a_float4_read_and_rows_of_68_do_not(arch: str):
     kernels = instructions(WORKGROUP, arch)
     assert names(kernels["row_of_65"]).count("ds_read2_b32") == 2
     assert names(kernels["row_of_68"]).count("ds_read_b128") == 1
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_halo_loads_behind_bounds_tests_are_waited_for_one_by_one_and_clamped_ones_together(arch: str):
+    kernels = instructions(WORKGROUP, arch)
+    events = {
+        name: [line.split()[0] for line in kernels[name] if line.startswith("global_load") or "vmcnt" in line]
+        for name in ("halo_behind_tests", "halo_clamped")
+    }
+    assert events["halo_behind_tests"][:4] == ["global_load_dword", "s_waitcnt"] * 2
+    assert events["halo_clamped"][:6] == ["global_load_dword"] * 5 + ["s_waitcnt"]
 
 
 def test_gfx90a_loads_directly_to_lds_in_the_old_spelling():
