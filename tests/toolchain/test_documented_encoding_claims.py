@@ -98,6 +98,7 @@ def test_asm_operands_have_2_to_12_16_or_32_registers(letter: str):
         ("global_load_dword v2, [v0,v1], off", ""),
         ("v_add_f32 v0, a0, v1", "invalid operand for instruction"),
         ("v_mov_b32 v0, a0", "invalid operand for instruction"),
+        ("v_add_f32_e64 v0, s1, 0x12345678", "literal operands are not supported"),
         ("global_atomic_add_f32 v[0:1], a2, off", ""),
         ("ds_add_f32 v0, a1", ""),
         ("ds_add_rtn_f32 a2, v0, a1", ""),

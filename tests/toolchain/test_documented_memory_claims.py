@@ -105,7 +105,10 @@ def test_a_relaxed_load_at_agent_scope_carries_sc1_or_glc():
 
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 def test_a_volatile_pointer_is_accessed_flat(arch: str):
-    assert {"flat_load_dword", "flat_store_dword"} <= set(names(instructions(SCOPES, arch)["old_flag"]))
+    lines = instructions(SCOPES, arch)["old_flag"]
+    assert {"flat_load_dword", "flat_store_dword"} <= set(names(lines))
+    loaded = next(line for line in lines if line.startswith("flat_load_dword"))
+    assert loaded.endswith(" glc" if arch == "gfx90a" else " sc0 sc1")
 
 
 def test_a_bare_barrier_waits_for_no_lds_write():
