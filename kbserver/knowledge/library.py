@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from kbserver.core.errors import ContentError
 from kbserver.core.model import Record
 from kbserver.core.paths import INDEX_FILE
+from kbserver.core.store import version_of
 from kbserver.core.yamlio import load_yaml
 from kbserver.knowledge.documents import Document, check_links, examine, load_document, read_source
 from kbserver.knowledge.prose import Resolver
@@ -99,10 +100,16 @@ class Library:
         self._resolver = resolver
         self._refs = refs
         self._loaded: dict[str, tuple[Hashable, Document]] = {}
+        self._index: tuple[Hashable, Index] | None = None
         self._lock = threading.Lock()
 
     def index(self) -> Index:
-        return load_index(self.root)
+        """Return the map, loaded again when its file changes. Raises ContentError when it breaks its schema."""
+        version = version_of(self.root / INDEX_FILE)
+        held = self._index
+        if held is None or held[0] != version:
+            held = self._index = version, load_index(self.root)
+        return held[1]
 
     def document(self, path: str) -> Document:
         """Return a document named by the index. Raises ContentError when it cannot load."""

@@ -93,9 +93,15 @@ def _following(named: list[str], path: str) -> str | None:
     return named[place] if place < len(named) else None
 
 
-def _open_entry(ref: str) -> Opened:
-    entry = find_entry(ref)
-    return Opened(ref, entry.title, (Piece(ref, entry.text, entry.sources),))
+def _open_fact(ref: str) -> Opened:
+    from kbserver.hardware.facts import load_facts
+
+    facts = load_facts()
+    name = ref.removeprefix("fact:")
+    if name not in facts:
+        raise unresolved(ref, [f"fact:{one.id}" for one in facts], "fact")
+    fact = facts.get(name)
+    return Opened(ref, fact.title, (Piece(ref, fact.text, tuple(fact.sources)),))
 
 
 def _open_kernel(ref: str) -> Opened:
@@ -147,7 +153,7 @@ def _open_run(ref: str) -> Opened:
 
 
 OPENERS: dict[str, Callable[[str], Opened]] = {
-    "fact": _open_entry,
+    "fact": _open_fact,
     "kernel": _open_kernel,
     "lesson": _open_lesson,
     "build": _open_build,
