@@ -25,6 +25,10 @@ class Source(Record):
     date: str | None = None
     note: str | None = None
 
+    def at(self, locator: str | None) -> SourceRef:
+        """Return the citation of a place in it."""
+        return SourceRef(id=self.id, title=self.title, url=self.url, kind=self.kind, locator=locator)
+
 
 def sources() -> dict[str, Source]:
     """Return all sources of the content root in force, by id, as the file has them now."""
@@ -37,8 +41,7 @@ def cite(source_id: str, locator: str | None = None, *, where: str | None = None
     table = sources()
     if source_id not in table:
         raise UnknownName("source", source_id, table, where=where)
-    source = table[source_id]
-    return SourceRef(id=source.id, title=source.title, url=source.url, kind=source.kind, locator=locator)
+    return table[source_id].at(locator)
 
 
 @lru_cache(maxsize=8)

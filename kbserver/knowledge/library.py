@@ -92,10 +92,12 @@ class Fault:
 class Library:
     """The documents of one content root, each loaded when asked for and again when its file changes.
 
-    `refs` gives what changes with the values that the resolver fills in.
+    `resolver` makes what fills in the values of one reading; `refs` gives what changes with those values.
     """
 
-    def __init__(self, root: Path, resolver: Resolver, refs: Callable[[], Hashable] = lambda: None) -> None:
+    def __init__(
+        self, root: Path, resolver: Callable[[], Resolver], refs: Callable[[], Hashable] = lambda: None
+    ) -> None:
         self.root = root
         self._resolver = resolver
         self._refs = refs
@@ -122,7 +124,7 @@ class Library:
             held = self._loaded.get(path)
         if held and held[0] == version:
             return held[1]
-        document = load_document(self.root, path, self._resolver)
+        document = load_document(self.root, path, self._resolver())
         with self._lock:
             self._loaded[path] = (version, document)
         return document
@@ -152,16 +154,17 @@ class Library:
 
     def _document_faults(self, index: Index) -> Iterator[Fault]:
         parsed = {}
+        resolver = self._resolver()
         anchors: dict[str, set[str] | None] = dict.fromkeys(index.documents)
         for path in index.documents:
-            document, problems = examine(self.root, path, self._resolver)
+            document, problems = examine(self.root, path, resolver)
             for problem in problems:
                 yield Fault(f"{path}:{problem.line}", problem.message, problem.hint)
             if document is not None:
                 parsed[path] = parse_markdown(read_source(self.root, path), path)
                 anchors[path] = {section.id for section in parsed[path].sections}
         for path, one in parsed.items():
-            for problem in check_links(self.root, path, one, anchors, self._resolver):
+            for problem in check_links(self.root, path, one, anchors, resolver):
                 yield Fault(f"{path}:{problem.line}", problem.message, problem.hint)
 
 

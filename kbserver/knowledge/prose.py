@@ -7,13 +7,13 @@ so a problem found later still names the right line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from kbserver.core.errors import KbError, UnknownName
 from kbserver.core.model import SourceRef
-from kbserver.core.sources import cite, sources
+from kbserver.core.sources import Source, sources
 
 
 @dataclass(frozen=True)
@@ -72,9 +72,10 @@ def expand(lines: Sequence[str], code: Sequence[tuple[int, int]], resolver: Reso
     out = list(lines)
     citations: list[Citation] = []
     problems: list[Problem] = []
+    known = sources()
     for start, end in _prose_ranges(len(lines), code, body_line):
         block = "\n".join(lines[start - 1 : end - 1])
-        state = _Block(start, resolver, citations, problems)
+        state = _Block(start, resolver, known, citations, problems)
         out[start - 1 : end - 1] = state.rendered(block).split("\n")
     return Expanded(tuple(out), tuple(citations), tuple(problems))
 
@@ -92,9 +93,17 @@ def _prose_ranges(count: int, code: Sequence[tuple[int, int]], first: int) -> It
 class _Block:
     """Renders one run of prose; collects citations and problems with line numbers of the file."""
 
-    def __init__(self, line: int, resolver: Resolver, citations: list[Citation], problems: list[Problem]) -> None:
+    def __init__(
+        self,
+        line: int,
+        resolver: Resolver,
+        known: Mapping[str, Source],
+        citations: list[Citation],
+        problems: list[Problem],
+    ) -> None:
         self.line = line
         self.resolver = resolver
+        self.known = known
         self.citations = citations
         self.problems = problems
 
@@ -132,12 +141,11 @@ class _Block:
         return " ".join(shown.text.split())
 
     def _cite(self, inner: str, line: int) -> None:
-        known = sources()
-        for source_id, locator in split_citations(inner, known):
-            if source_id in known:
-                self.citations.append(Citation(line, cite(source_id, locator)))
+        for source_id, locator in split_citations(inner, self.known):
+            if source_id in self.known:
+                self.citations.append(Citation(line, self.known[source_id].at(locator)))
             elif _LOOKS_LIKE_SOURCE.fullmatch(source_id):
-                error = UnknownName("source", source_id, known)
+                error = UnknownName("source", source_id, self.known)
                 self.problems.append(Problem(line, error.message, error.hint))
 
 

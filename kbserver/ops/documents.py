@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kbserver.core.errors import KbError, UnresolvedRef
 from kbserver.core.paths import current_roots
@@ -11,44 +13,53 @@ from kbserver.core.store import version_of
 from kbserver.knowledge.library import Fault, Library
 from kbserver.knowledge.prose import Rendered
 
+if TYPE_CHECKING:
+    from kbserver.hardware.facts import FactTable
+
 KEPT_ROOTS = 4
 FACTS_FOLDER = "gpu_arch/facts"
 
 
 class RefResolver:
-    """Renders the refs that documents hold: `{fact:...}` as value and unit, the others as their title."""
+    """Renders the refs that documents hold: `{fact:...}` as value and unit, the others as their title.
+
+    Facts are those of its first use: make one for each reading.
+    """
+
+    @cached_property
+    def facts(self) -> FactTable:
+        from kbserver.hardware.facts import load_facts
+
+        return load_facts()
 
     def render(self, ref: str) -> Rendered:
         scheme = ref.partition(":")[0]
         renderer = _RENDERERS.get(scheme)
         if renderer is None:
             raise UnresolvedRef(f"refs of kind {scheme!r} do not exist", hint=f"kinds: {', '.join(_RENDERERS)}")
-        return renderer(ref)
+        return renderer(self, ref)
 
 
-def _render_fact(ref: str) -> Rendered:
-    from kbserver.hardware.facts import load_facts
-
-    facts = load_facts()
+def _render_fact(resolver: RefResolver, ref: str) -> Rendered:
     fact_id = ref.removeprefix("fact:")
-    return Rendered(facts.rendered(fact_id), tuple(facts.get(fact_id).sources))
+    return Rendered(resolver.facts.rendered(fact_id), tuple(resolver.facts.get(fact_id).sources))
 
 
-def _render_title(ref: str) -> Rendered:
+def _render_title(_: RefResolver, ref: str) -> Rendered:
     from kbserver.ops.providers import find_entry
 
     entry = find_entry(ref)
     return Rendered(entry.title, entry.sources)
 
 
-def _render_instruction(ref: str) -> Rendered:
+def _render_instruction(_: RefResolver, ref: str) -> Rendered:
     from kbserver.ops.instruction_entries import open_instruction
 
-    _, _, sources = open_instruction(ref)
+    sources = open_instruction(ref)[2]
     return Rendered(ref.rpartition("/")[2], sources)
 
 
-_RENDERERS: dict[str, Callable[[str], Rendered]] = {
+_RENDERERS: dict[str, Callable[[RefResolver, str], Rendered]] = {
     "fact": _render_fact,
     "kernel": _render_title,
     "lesson": _render_title,
@@ -73,7 +84,7 @@ def library() -> Library:
         if str(root) not in _libraries:
             while len(_libraries) >= KEPT_ROOTS:
                 _libraries.pop(next(iter(_libraries)))
-            _libraries[str(root)] = Library(root, RefResolver(), _facts_version)
+            _libraries[str(root)] = Library(root, RefResolver, _facts_version)
         return _libraries[str(root)]
 
 

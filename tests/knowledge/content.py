@@ -57,4 +57,4 @@ def default_index(documents: dict[str, str | bytes]) -> str:
 
 
 def make_library(roots: Roots) -> Library:
-    return Library(roots.content, OneFact())
+    return Library(roots.content, OneFact)
