@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 MAX_WORD = 80
 """Longer runs without a blank are data, not words: they are dropped, in documents and in queries."""
@@ -28,7 +28,7 @@ with within would yes yet you your
 """
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
-_WORD = re.compile(r"[^\W_]?[\w]*(?:[-./:+'][^\W_][\w]*)*")
+_WORD = re.compile(r"(?:\w+|(?=[-./:+'][^\W_]))(?:[-./:+'][^\W_]\w*)*")
 _QUANTITY = re.compile(
     r"(?<![\w.])(\d{1,3}(?:[, ]\d{3})+|\d+(?:\.\d+)?)[ -]?"
     r"(TB/s|GB/s|KiB|KB|kB|K|MiB|MB|GiB|GB|TiB|TB|B|bytes?|T?FLOPS?|GHz|MHz|banks?|bits?|lanes|cycles?|dwords?)(?!\w)"
@@ -107,7 +107,6 @@ def _plain(word: str) -> str:
     return word.lower().strip("-./:+'").removesuffix("'s")
 
 
-@lru_cache(maxsize=65536)
 def word_tokens(word: str) -> tuple[str, ...]:
     """Return the tokens of one word: its whole form first, then parts that differ from it."""
     # Underscores stay: `__shared__` names LDS, `shared` does not.
@@ -152,8 +151,7 @@ def quantity_tokens(number: str, unit: str) -> tuple[str, ...]:
     return tuple(tokens)
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(NamedTuple):  # one a word of all that is indexed: cheaper to make than a frozen dataclass
     """A word as written, its tokens (the whole first), the concept that it helps to name, and if that begins here."""
 
     text: str
@@ -170,7 +168,7 @@ class Tokenizer:
         for group in groups:
             concept = "=" + group[0].lower()
             for name in group:
-                words = tuple(tokens[0] for _, tokens in _words(name))
+                words = tuple(word.tokens[0] for word in _words(name))
                 if words:
                     self._phrases.setdefault(words[0], []).append((words, concept))
         for phrases in self._phrases.values():
@@ -191,42 +189,55 @@ class Tokenizer:
             text = unicodedata.normalize("NFKC", text)
         words = list(_words(text))
         concept, end = None, 0
-        for position, (word, tokens) in enumerate(words):
-            if _plain(word) in STOP_WORDS:
+        for position, word in enumerate(words):
+            if word.stop:
                 continue
             # A name inside a longer one is not meant: an 8-bit float is no fp32.
-            phrase = self._phrase(words, position) if position >= end else None
+            phrase = self._phrase(words, position) if position >= end and word.tokens[0] in self._phrases else None
             if phrase:
                 concept, end = phrase[1], position + len(phrase[0])
-            kept = tuple(token for token in tokens if token not in STOP_WORDS)
             covered = concept if position < end else None
-            if kept or covered:
-                yield Named(word, kept, covered, bool(phrase))
+            if word.kept or covered:
+                yield Named(word.text, word.kept, covered, bool(phrase))
 
-    def _phrase(self, words: list[tuple[str, tuple[str, ...]]], position: int) -> tuple[tuple[str, ...], str] | None:
+    def _phrase(self, words: Sequence[_Word], position: int) -> tuple[tuple[str, ...], str] | None:
         """Return the longest name that begins at a word, with its concept."""
-        for phrase, concept in self._phrases.get(words[position][1][0], ()):
-            found = words[position : position + len(phrase)]
-            if tuple(tokens[0] for _, tokens in found) == phrase:
+        for phrase, concept in self._phrases[words[position].tokens[0]]:
+            if tuple(word.tokens[0] for word in words[position : position + len(phrase)]) == phrase:
                 return phrase, concept
         return None
 
 
-def _words(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (word as written, its tokens)."""
+class _Word(NamedTuple):
+    """A word as written, its tokens, those that are no stop words, and whether it is one itself."""
+
+    text: str
+    tokens: tuple[str, ...]
+    kept: tuple[str, ...]
+    stop: bool
+
+
+def _of_tokens(text: str, tokens: tuple[str, ...]) -> _Word:
+    return _Word(text, tokens, tuple(token for token in tokens if token not in STOP_WORDS), _plain(text) in STOP_WORDS)
+
+
+@lru_cache(maxsize=65536)
+def _of_text(text: str) -> _Word:
+    return _of_tokens(text, word_tokens(text))
+
+
+def _words(text: str) -> Iterator[_Word]:
     position = 0
     for match in _QUANTITY.finditer(text):
         yield from _plain_words(text, position, match.start())
-        tokens = quantity_tokens(match[1], match[2])
-        yield match[1], tokens
+        yield _of_tokens(match[1], quantity_tokens(match[1], match[2]))
         if len(match[2]) > 3 and match[2].isalpha():
-            yield match[2], (stem(match[2].lower()),)
+            yield _of_tokens(match[2], (stem(match[2].lower()),))
         position = match.end()
     yield from _plain_words(text, position, len(text))
 
 
-def _plain_words(text: str, start: int, end: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for match in _WORD.finditer(text, start, end):
-        word = match.group()
+def _plain_words(text: str, start: int, end: int) -> Iterator[_Word]:
+    for word in _WORD.findall(text, start, end):
         if len(word) <= MAX_WORD and word.strip("_"):
-            yield word, word_tokens(word)
+            yield _of_text(word)
