@@ -106,3 +106,20 @@ def test_device_code_of_several_files_is_linked_with_lto(source: str):
 def test_the_number_of_device_threads_has_another_flag_than_amds():
     assert "unknown argument" in clang("-parallel-jobs=2", "-###", "-c", "k.hip").stderr
     assert "unknown argument" not in clang("--offload-jobs=2", "-###", "-c", "k.hip").stderr
+
+
+def test_address_sanitizer_moves_lds_arrays_into_poisoned_global_memory(tmp_path: Path):
+    path = tmp_path / "lds.hip"
+    path.write_text(
+        'extern "C" __attribute__((global)) void k(int *p, int n) {\n'
+        "  __attribute__((shared)) static int s[64];\n"
+        "  s[__builtin_amdgcn_workitem_id_x()] = p[0];\n"
+        "  p[1] = s[n];\n"
+        "}\n"
+    )
+    words = ("-x", "hip", "-nogpuinc", "-nogpulib", "--cuda-device-only", "-O3", "-fsanitize=address", "-S", "-o", "-")
+    target = "--offload-arch=gfx942:xnack+"
+    built = subprocess.run((*CLANG[:4], *words, target, str(path)), capture_output=True, text=True, timeout=120)
+    assert built.returncode == 0, built.stderr
+    assert {"__asan_malloc_impl", "__asan_poison_region"} <= set(re.findall(r"__asan_\w+", built.stdout))
+    assert int(re.search(r"\.amdhsa_group_segment_fixed_size (\d+)", built.stdout)[1]) < 64 * 4
