@@ -75,7 +75,7 @@ KERNEL void requantise(const i4 *in, int *o, float scale) {
 )
 UNPACK = """
 typedef u32 u2 __attribute__((ext_vector_type(2)));
-#define UPPER(a) __builtin_amdgcn_perm(__builtin_bit_cast(u32, a[1]), __builtin_bit_cast(u32, a[0]), 0x07060302u)
+#define UPPER(a) __builtin_amdgcn_perm(__builtin_bit_cast(u2, a)[1], __builtin_bit_cast(u2, a)[0], 0x07060302u)
 #define CUT(a) __builtin_bit_cast(u32, __builtin_amdgcn_cvt_pkrtz(a[0], a[1]))
 KERNEL void brain(const int *in, u2 *o) {
   int w = in[LANE];
@@ -178,6 +178,8 @@ def test_the_fp32_builtin_takes_one_float_of_each_lane_and_refuses_a_vector(arch
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 def test_fp8_and_two_bit_weights_unpack_in_the_documented_number_of_instructions(arch: str):
+    packs = [line for line in instructions(UNPACK, arch)["brain"] if line.startswith("v_perm_b32")]
+    assert all(len(set(line.split(", ")[1:3])) == 2 for line in packs), "both halves from one element"
     built = {name: names(lines) for name, lines in instructions(UNPACK, arch).items()}
     assert (built["brain"].count("v_perm_b32"), built["halves"].count("v_cvt_pkrtz_f16_f32")) == (2, 2)
     for name in ("brain", "halves"):
