@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from kbserver.toolchain.ready import as_assembly, build_ready, open_ready
 from tests.emulator.conv import NAMES, compiled_text, machine, prepare
 from tests.toolchain.clang import compile_hip, needs_clang
 from tests.toolchain.code_objects import SCALE, SCALE_DUMP, SCALE_TEXT, needs_objdump
+
+QUICK = (("step2_nhwc", "gfx942"), ("step5_sgb", "gfx950"))
 
 
 @pytest.fixture(autouse=True)
@@ -56,8 +59,13 @@ def test_assembly_text_with_macros_runs() -> None:
 
 @needs_clang
 @needs_objdump
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "arch"),
+    [
+        pytest.param(name, arch, marks=[] if (name, arch) in QUICK else pytest.mark.slow)
+        for name, arch in itertools.product(NAMES, ("gfx942", "gfx950"))
+    ],
+)
 def test_a_code_object_runs_as_the_text_that_it_was_made_of(name: str, arch: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.co"
     path.write_bytes(code_object(compiled_text(name, arch), arch))

@@ -80,10 +80,10 @@ def test_noise_larger_than_the_difference_is_no_verdict(fakehip: FakeHip) -> Non
     # of a pair is drawn anew in every run, and one run in some dozens would see a difference.
     turns = itertools.cycle([0.45, 0.55])
     fakehip.duration = lambda entry, number: next(turns) if entry == "step5_sgb" else 0.5
-    report = timed(name="step5_sgb", against="step3_nchw_lds", budget=2.0)
+    report = timed(name="step5_sgb", against="step3_nchw_lds", budget=1.0)
     assert report.verdict == "CANNOT_TELL"
     assert "measure longer" in report.reason
-    assert report.stopped_by == "the time limit of 2 s"
+    assert report.stopped_by == "the time limit of 1 s"
     assert report.ratio is not None and report.ratio.cold is not None
     assert report.ratio.cold.ci == pytest.approx([0.9, 1.1])
 
