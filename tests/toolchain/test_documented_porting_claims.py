@@ -130,6 +130,16 @@ KERNEL void fenced(u32 *p) {
     __builtin_amdgcn_fence(__ATOMIC_SEQ_CST, "agent");
     p[LANE + 64] = 2;
 }
+KERNEL void added_where_memory_is_known(float *p, float v) {
+    [[clang::atomic(no_remote_memory, no_fine_grained_memory)]] {
+        __hip_atomic_fetch_add(p + LANE, v, __ATOMIC_RELAXED, AGENT);
+    }
+}
+KERNEL void added_where_denormals_do_not_count(float *p, float v) {
+    [[clang::atomic(no_remote_memory, no_fine_grained_memory, ignore_denormal_mode)]] {
+        __hip_atomic_fetch_add(p + LANE, v, __ATOMIC_RELAXED, AGENT);
+    }
+}
 """
 
 
@@ -142,6 +152,14 @@ def test_streaming_accesses_and_device_fences(arch: str):
     assert all(bits in line for line in accesses)
     fences = {line for line in found["fenced"] if line.startswith("buffer_")}
     assert fences == ({"buffer_wbinvl1_vol"} if arch == "gfx90a" else {"buffer_wbl2 sc1", "buffer_inv sc1"})
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_a_native_float_atomic_of_gfx90a_needs_to_know_that_denormals_do_not_count(arch: str):
+    found = instructions(STREAMING, arch)
+    assert "global_atomic_add_f32" in names(found["added_where_denormals_do_not_count"])
+    needed = "global_atomic_cmpswap" if arch == "gfx90a" else "global_atomic_add_f32"
+    assert needed in names(found["added_where_memory_is_known"])
 
 
 TIMED = """
