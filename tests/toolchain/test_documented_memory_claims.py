@@ -57,6 +57,12 @@ def test_lanes_that_add_one_value_to_one_address_issue_one_atomic():
     assert {"s_ff1_i32_b64", "v_readlane_b32", "s_add_i32"} <= set(names(kernels["sum"]))
 
 
+@pytest.mark.parametrize(("flags", "native"), [((), True), (("-fatomic-fine-grained-memory",), False)])
+def test_doubles_are_added_natively_on_gfx90a_unless_memory_may_be_fine_grained(flags: tuple, native: bool):
+    found = names(instructions(ATOMICS, "gfx90a", *flags)["add_double"])
+    assert ("global_atomic_add_f64" in found, "global_atomic_cmpswap_x2" in found) == (native, not native)
+
+
 @pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
 def test_adding_a_float_in_lds_is_native_without_a_flag(arch: str):
     assert "ds_add_f32" in names(instructions(ATOMICS, arch)["in_lds"])
