@@ -1,4 +1,4 @@
-"""What the page on further algorithms says about bit operations, wide products and ray instructions."""
+"""What the pages on further algorithms and transposes say: bit operations, wide products, rays, loads in flight."""
 
 from __future__ import annotations
 
@@ -13,7 +13,19 @@ pytestmark = needs_clang
 
 ARCHES = pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
 WORDS = "u32 a = p[LANE], b = p[64 + LANE], c = p[128 + LANE];"
-SOURCE = f"""
+TILE = """
+#define AT(y, i) [long(y + 4 * i + LANE / 64) * n + x + LANE % 64]
+#define EACH(i) _Pragma("unroll") for (u32 i = 0; i < 16; i++)
+#define HEAD LDS float t[64][65]; \\
+  u32 x = __builtin_amdgcn_workgroup_id_x() * 64, y = __builtin_amdgcn_workgroup_id_y() * 64
+#define STORE SYNC(); EACH(i) o AT(y, i) = t[LANE % 64][4 * i + LANE / 64]
+KERNEL void one_loop(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD;
+  EACH(i) t[4 * i + LANE / 64][LANE % 64] = a AT(y, i); STORE; }
+KERNEL void two_loops(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD; float v[16];
+  EACH(i) v[i] = a AT(y, i); __builtin_amdgcn_sched_barrier(0);
+  EACH(i) t[4 * i + LANE / 64][LANE % 64] = v[i]; STORE; }
+"""
+SOURCE = f"""{TILE}
 #define ROTATE(x, n) __builtin_rotateright32(x, n)
 KERNEL void choose(u32 *p) {{ {WORDS} p[LANE] = (a & b) ^ (~a & c); }}
 KERNEL void majority(u32 *p) {{ {WORDS} p[LANE] = (a & b) ^ (a & c) ^ (b & c); }}
@@ -41,7 +53,7 @@ def test_bit_operations_take_the_instructions_that_the_page_names(arch: str, ker
     assert [name for name in code if name.startswith("v_") and "lshlrev" not in name] == EXPECTED[kernel]
 
 
-BITOP3 = f"""
+BITOP3 = f"""{TILE}
 KERNEL void plain(u32 *p) {{ {WORDS} p[LANE] = a ^ b ^ c; }}
 KERNEL void parity(u32 *p) {{ {WORDS} p[LANE] = __builtin_amdgcn_bitop3_b32(a, b, c, 0x96); }}
 KERNEL void majority(u32 *p) {{ {WORDS} p[LANE] = __builtin_amdgcn_bitop3_b32(a, b, c, 0xe8); }}
@@ -55,6 +67,18 @@ KERNEL void majority(u32 *p) {{ {WORDS} p[LANE] = __builtin_amdgcn_bitop3_b32(a,
 def test_gfx950_has_any_function_of_three_bits_by_the_builtin(kernel: str, expected: list[str]) -> None:
     code = names(instructions(BITOP3, "gfx950")[kernel])
     assert [name for name in code if name.startswith("v_") and "lshlrev" not in name] == expected
+
+
+@pytest.mark.parametrize(("arch", "source"), [("gfx90a", SOURCE), ("gfx942", SOURCE), ("gfx950", BITOP3)])
+def test_a_tile_that_is_loaded_in_a_loop_of_its_own_has_all_loads_in_flight(arch: str, source: str) -> None:
+    def before_the_first_wait(kernel: str) -> int:
+        seen = [
+            line for line in instructions(source, arch)[kernel] if line.startswith("global_load") or "vmcnt" in line
+        ]
+        return next(place for place, line in enumerate(seen) if "vmcnt" in line)
+
+    assert before_the_first_wait("two_loops") == 16
+    assert before_the_first_wait("one_loop") == (1 if arch == "gfx950" else 16)
 
 
 @pytest.mark.parametrize(("arch", "accepted"), [("gfx942", False), ("gfx950", False), ("gfx1030", True)])
