@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.toolchain.clang import needs_clang
-from tests.toolchain.code_claims import instructions, names
+from tests.toolchain.clang import compile_hip, needs_clang
+from tests.toolchain.code_claims import PRELUDE, QUIET, instructions, names
 
 pytestmark = needs_clang
 
@@ -110,3 +110,41 @@ def test_two_scores_become_fp16_by_three_instructions_before_gfx950_and_by_one_t
     built = instructions(HALVES, arch)
     assert after_the_load(built["nearest"]) == TWO_FLOATS_TO_FP16[arch]
     assert after_the_load(built["toward_zero"]) == ["v_cvt_pkrtz_f16_f32"]
+
+
+LONG_ROW = """
+typedef __bf16 b8 __attribute__((ext_vector_type(8)));
+#define EACH for (int i = 0; i < 16; ++i) for (int j = 0; j < 8; ++j)
+#define EXP __builtin_amdgcn_exp2f((float)v[i][j] - m)
+extern "C" __attribute__((global, amdgpu_flat_work_group_size(1024, 1024))) void k(const b8 *x, b8 *y) {
+  b8 v[16];
+  float m = -1e30f, sum = 0;
+#pragma unroll
+  for (int i = 0; i < 16; ++i) v[i] = x[i * 1024 + LANE];
+#pragma unroll
+  EACH m = __builtin_fmaxf(m, (float)v[i][j]);
+  HOLD
+#pragma unroll
+  EACH sum += EXP;
+  HOLD
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    b8 o;
+    for (int j = 0; j < 8; ++j) o[j] = (__bf16)(EXP * sum);
+    y[i * 1024 + LANE] = o;
+  }
+}
+"""
+HOLD = """
+#pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    u4 q = __builtin_bit_cast(u4, v[i]); asm volatile("" : "+v"(q)); v[i] = __builtin_bit_cast(b8, q);
+  }
+"""
+
+
+@pytest.mark.parametrize(("hold", "scratch"), [(HOLD, False), ("", True)])
+def test_a_row_of_128k_bf16_stays_in_registers_if_it_is_unpacked_anew_in_each_phase(hold: str, scratch: bool):
+    built = compile_hip(PRELUDE + LONG_ROW.replace("HOLD", hold), "gfx942", QUIET)
+    assert built.status == 0, built.diagnostics
+    assert ("scratch_store" in built.text) is scratch
