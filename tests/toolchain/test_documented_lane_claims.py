@@ -33,6 +33,14 @@ KERNEL void choose(int *o, int s, int k) { int v = o[LANE]; o[LANE] = LANE == k 
 static __attribute__((device)) float fmul_rn(float x, float y) { return x * y; }
 static __attribute__((device)) float fadd_rn(float x, float y) { return x + y; }
 KERNEL void rounded(float *o) { o[LANE] = fadd_rn(fmul_rn(o[LANE], o[LANE + 64]), o[LANE + 128]); }
+KERNEL void wide(f4 *o, float x, int n) {
+  f4 v = {x, x + LANE, x, x};
+  for (int i = 0; i < n; i++) {
+    __builtin_nontemporal_store(v, o + LANE); v = v * v;
+    __builtin_amdgcn_sched_barrier(0); asm volatile("" ::: "memory"); } }
+KERNEL void offset(__amdgpu_buffer_rsrc_t r, u32 x, int n, int place) {
+  u4 v = {x, x + LANE, x, x};
+  for (int i = 0; i < n; i++) { __builtin_amdgcn_raw_buffer_store_b128(v, r, LANE * 16, place, 0); v = v * v; } }
 typedef float f16 __attribute__((ext_vector_type(16)));
 KERNEL void mixed(const h4 *a, const float *b, f16 *o) {
   f16 c = o[LANE];
@@ -87,6 +95,14 @@ def test_nothing_stands_between_two_different_matrix_instructions_on_one_accumul
     code = names(instructions(LANES, "gfx942")["mixed"])
     between = code[code.index("v_mfma_f32_32x32x8_f16") : code.index("v_mfma_f32_32x32x2_f32")]
     assert between and "s_nop" not in between
+
+
+def test_the_data_of_a_wide_store_is_overwritten_after_two_wait_states_and_at_once_with_a_scalar_offset():
+    code = instructions(LANES, "gfx942")
+    place = next(i for i, line in enumerate(code["wide"]) if line.startswith("global_store_dwordx4"))
+    assert code["wide"][place + 1] == "s_nop 1" and code["wide"][place + 2].startswith("v_pk_mul_f32")
+    place = next(i for i, line in enumerate(code["offset"]) if line.startswith("buffer_store_dwordx4"))
+    assert code["offset"][place + 1].startswith("v_mul_lo_u32")
 
 
 def test_lds_reads_are_waited_for_one_by_one_with_a_counted_lgkmcnt():
