@@ -268,6 +268,12 @@ KERNEL void lds4(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b
   f4 v; __builtin_memcpy(&v, b + s * LANE, 16); o[LANE] = v; }
 KERNEL void lds16(f4 *o, int s) { static __attribute__((shared)) f4 b[1024]; b[LANE] = s; SYNC();
   o[LANE] = b[s * LANE]; }
+KERNEL void lds_cast_element(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b[LANE] = s; SYNC();
+  o[LANE] = *(const f4 *)&b[s + LANE * 4]; }
+KERNEL void lds_cast_pointer(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b[LANE] = s; SYNC();
+  const float *from = b + s + LANE * 4; o[LANE] = *(const f4 *)from; }
+KERNEL void lds_cast_array(f4 *o, int s) { static __attribute__((shared)) float b[4096]; b[LANE] = s; SYNC();
+  o[LANE] = ((const f4 *)b)[s + LANE]; }
 extern "C" __attribute__((global, amdgpu_flat_work_group_size(64, 64))) void one_wave(int *o) {
   static __attribute__((shared)) int x[64]; x[LANE] = o[LANE]; SYNC(); o[LANE] = x[63 - LANE]; }
 KERNEL void add64(unsigned long long *o) { o[LANE] += o[LANE + 64]; }
@@ -395,6 +401,13 @@ def test_single_precision_denormals_are_kept_unless_a_flag_flushes_them():
 def test_a_16_byte_lds_read_is_one_instruction_only_with_proven_alignment(arch: str):
     assert names(kernels(arch)["lds16"]).count("ds_read_b128") == 1
     assert names(kernels(arch)["lds4"]).count("ds_read2_b32") == 2
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_a_cast_of_an_element_of_a_shared_array_promises_no_alignment(arch: str):
+    assert names(kernels(arch)["lds_cast_element"]).count("ds_read2_b32") == 2
+    assert names(kernels(arch)["lds_cast_pointer"]).count("ds_read_b128") == 1
+    assert names(kernels(arch)["lds_cast_array"]).count("ds_read_b128") == 1
 
 
 def test_a_workgroup_of_one_wavefront_needs_no_barrier_instruction():
