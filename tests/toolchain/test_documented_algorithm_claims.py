@@ -21,6 +21,9 @@ TILE = """
 #define STORE SYNC(); EACH(i) o AT(y, i) = t[LANE % 64][4 * i + LANE / 64]
 KERNEL void one_loop(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD;
   EACH(i) t[4 * i + LANE / 64][LANE % 64] = a AT(y, i); STORE; }
+#define CAPPED extern "C" __attribute__((global, amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 7)))
+CAPPED void one_loop_capped(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD;
+  EACH(i) t[4 * i + LANE / 64][LANE % 64] = a AT(y, i); STORE; }
 KERNEL void two_loops(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD; float v[16];
   EACH(i) v[i] = a AT(y, i); __builtin_amdgcn_sched_barrier(0);
   EACH(i) t[4 * i + LANE / 64][LANE % 64] = v[i]; STORE; }
@@ -77,7 +80,7 @@ def test_a_tile_that_is_loaded_in_a_loop_of_its_own_has_all_loads_in_flight(arch
         ]
         return next(place for place, line in enumerate(seen) if "vmcnt" in line)
 
-    assert before_the_first_wait("two_loops") == 16
+    assert before_the_first_wait("two_loops") == before_the_first_wait("one_loop_capped") == 16
     assert before_the_first_wait("one_loop") == (1 if arch == "gfx950" else 16)
 
 
