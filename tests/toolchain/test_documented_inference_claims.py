@@ -33,6 +33,11 @@ KERNEL void brain(const u32 *in, u32 *out) {
         __builtin_amdgcn_perm(__builtin_bit_cast(u32, high), __builtin_bit_cast(u32, low), 0x07060302u);
   }
 }
+#define DOT(BIAS) u32 w = in[LANE]; float s = 0; \
+  for (int i = 0; i < 8; ++i) s = __builtin_fmaf((float)((int)(w >> 4 * i & 15) - BIAS), x[64 * i + LANE], s); \
+  out[LANE] = s;
+KERNEL void centred(const u32 *in, const float *x, float *out) { DOT(8) }
+KERNEL void unsigned_weights(const u32 *in, const float *x, float *out) { DOT(0) }
 """
 QUANTISE = """
 KERNEL void quantise(const f4 *in, int *out, float inverse, float m) {
@@ -57,6 +62,9 @@ def test_eight_int4_weights_unpack_in_the_documented_number_of_instructions(arch
     assert len(after_the_load(built["hidden"])) == 11
     assert after_the_load(built["hidden"]).count("v_and_or_b32") == 4
     assert len(after_the_load(built["brain"])) == bf16
+    address = 1
+    assert sum(name.startswith("v_") for name in names(built["centred"])) - address == 24 + 8
+    assert sum(name.startswith("v_") for name in names(built["unsigned_weights"])) - address == 16 + 8
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
