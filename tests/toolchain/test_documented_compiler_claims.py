@@ -285,6 +285,7 @@ def test_macros_of_the_host_pass_do_not_tell_it_from_the_device_pass():
     [
         ("--maxrregcount=64", "unknown argument"),
         ("--use_fast_math", "unknown argument"),
+        ("-dlto", "argument unused during compilation: '-dlto'"),
         ("-fsanitize=address", "Use it with an offload arch containing 'xnack+' instead"),
         ("-fsanitize=thread", "not currently supported for target"),
         ("-mcode-object-version=3", "invalid integral value '3'"),
