@@ -46,6 +46,19 @@ KERNEL void quantise(const f4 *in, int *out, float inverse, float m) {
   int r = __builtin_amdgcn_cvt_pk_fp8_f32(v[0], v[1], 0, false);
   out[LANE] = __builtin_amdgcn_cvt_pk_fp8_f32(v[2], v[3], r, true);
 }
+#define BYTE(i) (int)__builtin_amdgcn_fmed3f(__builtin_rintf(v[i] * scale), -128.f, 127.f)
+KERNEL void shifted(const f4 *in, int *out, float scale) {
+  f4 v = in[LANE];
+  int r = 0;
+  for (int i = 0; i < 4; ++i) r |= (BYTE(i) & 255) << 8 * i;
+  out[LANE] = r;
+}
+KERNEL void permuted(const f4 *in, int *out, float scale) {
+  f4 v = in[LANE];
+  int a = BYTE(0), b = BYTE(1), c = BYTE(2), d = BYTE(3);
+  u32 low = __builtin_amdgcn_perm(b, a, 0x0c0c0400), high = __builtin_amdgcn_perm(d, c, 0x0c0c0400);
+  out[LANE] = __builtin_amdgcn_perm(high, low, 0x05040100);
+}
 """
 
 
@@ -65,6 +78,14 @@ def test_eight_int4_weights_unpack_in_the_documented_number_of_instructions(arch
     address = 1
     assert sum(name.startswith("v_") for name in names(built["centred"])) - address == 24 + 8
     assert sum(name.startswith("v_") for name in names(built["unsigned_weights"])) - address == 16 + 8
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_four_floats_become_int8_in_the_documented_number_of_instructions(arch: str):
+    built = instructions(QUANTISE, arch)
+    others = 3  # two addresses and a constant
+    assert sum(name.startswith("v_") for name in names(built["shifted"])) - others == 20
+    assert sum(name.startswith("v_") for name in names(built["permuted"])) - others == 19
 
 
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
