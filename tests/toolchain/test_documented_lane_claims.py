@@ -41,6 +41,9 @@ KERNEL void wide(f4 *o, float x, int n) {
 KERNEL void offset(__amdgpu_buffer_rsrc_t r, u32 x, int n, int place) {
   u4 v = {x, x + LANE, x, x};
   for (int i = 0; i < n; i++) { __builtin_amdgcn_raw_buffer_store_b128(v, r, LANE * 16, place, 0); v = v * v; } }
+KERNEL void brain(const u32 *p, u32 *o) {
+  u32 x = p[LANE], y = p[LANE + 64];
+  o[LANE] = __builtin_amdgcn_perm(y + 0x7fff + (y >> 16 & 1), x + 0x7fff + (x >> 16 & 1), 0x07060302); }
 typedef float f16 __attribute__((ext_vector_type(16)));
 KERNEL void mixed(const h4 *a, const float *b, f16 *o) {
   f16 c = o[LANE];
@@ -89,6 +92,12 @@ def test_a_rank_among_kept_lanes_takes_two_instructions_and_a_lane_is_written_by
 def test_the_plain_operators_behind_the_rn_names_of_hip_are_contracted():
     code = names(instructions(LANES, "gfx942")["rounded"])
     assert "v_fmac_f32" in code and not {"v_mul_f32", "v_add_f32"} & set(code)
+
+
+def test_two_floats_that_are_no_nan_round_to_bf16_in_five_instructions():
+    code = names(instructions(LANES, "gfx942")["brain"])
+    assert [code.count(name) for name in ("v_bfe_u32", "v_add3_u32", "v_perm_b32")] == [2, 2, 1]
+    assert sum(name.startswith("v_") for name in code) == 5 + 1  # and one for the address
 
 
 def test_nothing_stands_between_two_different_matrix_instructions_on_one_accumulator():
