@@ -27,8 +27,9 @@ MIN_REPAIRED = 6
 """A shorter word that was repaired may as well be a word of its own: bread is no misspelt read. So may one that lost
 or gained two letters."""
 _FIELD = """
-cdna rocm hip hipcc hipblaslt hipify hiprtc miopen rccl rocblas rocfft rocgdb rocm-smi rocminfo rocprim rocprof
-rocprofv3 rocprof-compute rocsparse omniperf aiter ck composable tensile tilelang triton gluon hsa cuda cublas cudnn
+cdna rocm hip hipcc hipblas hipblaslt hipcub hipfft hipify hiprand hiprtc hipsolver hipsparse hipsparselt miopen rccl
+rocblas rocfft rocgdb rocm-smi rocminfo rocprim rocprof rocprofv3 rocprof-compute rocrand rocshmem rocsolver rocsparse
+rocthrust rocwmma omniperf omnitrace kokkos aiter ck composable tensile tilelang triton gluon hsa cuda cublas cudnn
 cuobjdump cutlass nccl nsight nvcc nvlink nvprof ptx ptxas thrust ace agpr dpp execz expcnt gemm gemv isa lds lgkmcnt
 mfma salu sgpr smfmac tcc tcp valu vgpr vmcnt xcc xcd xgmi xnack cta lane simd warp wave wavefront workgroup threadidx
 blockdim accumulator asm atomic ballot barrier coalesce coalescing conv convolution denormal divergence fence fft fma
