@@ -10,6 +10,7 @@ import numpy as np
 
 from kbserver.devices.buffers import SharedBuffer
 from kbserver.devices.interface import DeviceFinding, LaunchReport
+from kbserver.emulator.context import DISPUTED_KINDS
 from kbserver.emulator.machine import Finding, Machine, Outcome
 from kbserver.emulator.memory import Buffer, Memory
 
@@ -111,6 +112,7 @@ def _findings(outcome: Outcome, shared: Sequence[SharedBuffer]) -> list[DeviceFi
                 message=f"`{first.instruction}` reached {first.where}, {first.bytes} bytes; "
                 f"lane {first.lane}, wavefront {first.wave}, workgroup {first.workgroup}",
                 where=first.source or f"assembly line {first.line}",
+                severity="warning" if kind in DISPUTED_KINDS else "error",
             )
         )
     if outcome.divergent_rounds:

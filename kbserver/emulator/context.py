@@ -87,7 +87,10 @@ FINDING_KINDS = {
     13: "LDS transposing read not aligned",
     14: "buffer access not aligned",
     15: "buffer resource of a kind that is not emulated",
+    16: "buffer access in range only without its SGPR offset",
 }
+DISPUTED_KINDS = frozenset(("buffer access in range only without its SGPR offset",))
+"""Kinds on which sources disagree: said, but no verdict rests on them."""
 KIND_NUMBERS = {name: number for number, name in FINDING_KINDS.items()}
 
 

@@ -29,6 +29,7 @@ _DEVICE_CHECKS = {
     "lanes outside a buffer resource": "buffer_clipped",
     "buffer access not aligned": "buffer_access",
     "buffer resource of a kind that is not emulated": "buffer_access",
+    "buffer access in range only without its SGPR offset": "buffer_scalar_offset",
     "LDS transposing read without all lanes": "transposing_read",
     "LDS transposing read not aligned": "transposing_read",
     "write to an input": "input_modified",

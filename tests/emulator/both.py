@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from kbserver.emulator.context import DISPUTED_KINDS, FINDING, FINDING_KINDS
 from kbserver.emulator.ir import LANES
 from kbserver.emulator.kernel import Kernel
 from kbserver.emulator.memory import Memory
@@ -39,7 +40,8 @@ def differences(
     twin.private = [bytearray(row.tobytes()) for row in private]
     run_workgroup(kernel, [twin])
     runner = run(body, wave, arch=arch, memory=memory, private_bytes=private_bytes)
-    found = [] if runner.finding_count == 0 else [f"{runner.finding_count} findings"]
+    kinds = [FINDING_KINDS[int(row[FINDING["kind"]])] for row in runner.findings[: runner.finding_count]]
+    found = [kind for kind in kinds if kind not in DISPUTED_KINDS]
     registers = kernel.vgpr_slots if private_bytes else len(wave.vgprs)
     for register, lane in np.argwhere(wave.vgprs[:registers] != np.array(twin.vgprs[:registers], np.uint64)).tolist():
         found.append(f"v{register} lane {lane}: {wave.vgprs[register, lane]:#x}, not {twin.vgprs[register][lane]:#x}")

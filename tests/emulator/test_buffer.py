@@ -158,8 +158,20 @@ def test_range_check_leaves_the_scalar_offset_out_and_goes_dword_by_dword() -> N
     wave.vgprs[2] = lanes(0, 4, 12, 16)
     runner = run("buffer_load_dwordx3 v[4:6], v2, s[8:11], s3 offen", wave, memory=memory)
     assert wave.vgprs[4:7, :4].T.tolist() == [[125, 126, 127], [126, 127, 128], [128, 0, 0], [0, 0, 0]]
-    assert runner.finding_count == 0
     assert runner.clipped == 62
+
+
+@pytest.mark.parametrize(("scalar", "disputed"), [(0, []), (4, [3]), (8, [2]), (100, [1])])
+def test_a_lane_that_the_scalar_offset_would_put_out_of_range_is_told(scalar: int, disputed: list[int]) -> None:
+    memory = Memory()
+    wave, base = _words(memory)
+    _resource(wave, base, 16)
+    wave.set_pair(126, 0b11110)  # lane 0 is off, lane 4 out of range by every reading
+    wave.sgprs[3] = scalar
+    wave.vgprs[2] = lanes(12, 4, 8, 12, 16)
+    runner = run("buffer_load_dword v4, v2, s[8:11], s3 offen", wave, memory=memory)
+    assert _kinds(runner) == [("buffer access in range only without its SGPR offset", lane) for lane in disputed]
+    assert wave.vgprs[4, 4] == 0
 
 
 def test_store_out_of_range_is_dropped_and_atomic_is_all_or_nothing() -> None:

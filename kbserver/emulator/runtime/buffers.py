@@ -6,9 +6,12 @@ checked dword by dword, atomics as a whole. Out of range a load gives 0, and sto
 hardware defines that, so it is counted (`clipped` of the context) and no finding. An access in range must still lie
 in a buffer of the launch.
 
-Recorded as findings: an address of a dword or more that is no multiple of four, whose low bits the hardware drops or
-not by a mode, and resources that are not emulated: swizzled, with the lane number added, without a data format (which
-means that nothing is bound), or without a stride where an index is given.
+AMD's simulator and an LLVM change count the SGPR's offset as well (gpu_arch/general/buffer-instructions.md): where that
+would put a lane out of range, the lane is served and a finding says that the sources disagree about it.
+
+Recorded as findings too: an address of a dword or more that is no multiple of four, whose low bits the hardware drops
+or not by a mode, and resources that are not emulated: swizzled, with the lane number added, without a data format
+(which means that nothing is bound), or without a stride where an index is given.
 
 Every routine takes RESOURCE first: the resource as two words, the SGPR's offset, the instruction's, and 64 VGPR offsets
 and indices, null where there are none.
@@ -26,6 +29,7 @@ from kbserver.emulator.runtime.routine import Routine
 RESOURCE = "i64 %low, i64 %high, i64 %scalar, i64 %inst, ptr %offsets, ptr %indices"
 _ODD = KIND_NUMBERS["buffer access not aligned"]
 _UNKNOWN = KIND_NUMBERS["buffer resource of a kind that is not emulated"]
+_DISPUTED = KIND_NUMBERS["buffer access in range only without its SGPR offset"]
 _CTPOP = "declare i64 @llvm.ctpop.i64(i64)"
 _WIDE = "<64 x i64>"
 
@@ -95,6 +99,24 @@ unknown:
   call void @record_finding(ptr %ctx, i64 {_UNKNOWN}, i32 %site, i64 %first, i64 %base, i64 0)
   ret i64 0
 known:
+  %shifts = icmp ne i64 %scalar, 0
+  %checked = and i1 %shifts, %without_indices
+  br i1 %checked, label %compare, label %served
+compare:
+{_spread("scalars", "%scalar")}
+  %moved = add {_WIDE} %places, %scalars
+  %beyond = icmp uge {_WIDE} %moved, %ends
+  %differs = and <64 x i1> %beyond, %before
+  %differs_bits = bitcast <64 x i1> %differs to i64
+  %disputed = and i64 %differs_bits, %exec
+  %some_disputed = icmp ne i64 %disputed, 0
+  br i1 %some_disputed, label %dispute, label %served
+dispute:
+  %first_disputed = call i64 @llvm.cttz.i64(i64 %disputed, i1 true)
+  %disputed_address = extractelement {_WIDE} %whole, i64 %first_disputed
+  call void @record_finding(ptr %ctx, i64 {_DISPUTED}, i32 %site, i64 %first_disputed, i64 %disputed_address, i64 0)
+  br label %served
+served:
   ret i64 %exec
 }}
 """
