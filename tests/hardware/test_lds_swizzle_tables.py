@@ -85,6 +85,21 @@ def test_a_table_of_the_page_is_what_lane_groups_and_banks_give(
         assert counted == (old, new), (pitch, layout)
 
 
+def test_row_paddings_of_a_tile_of_128_halves_need_the_passes_that_the_page_says():
+    section = PAGE.split("## fp16 or bf16 K tile")[1].split("\n## ")[0]
+    columns = [("ds_read_b64", 8, 16), ("ds_read_b128", 16, 16), ("ds_read_b128", 16, 32)]
+    shown = re.findall(r"^\| (\d+) \([^)]*\) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", section, re.M)
+    assert [int(pitch) for pitch, *_ in shown] == [128, 132, 136, 144]
+    for pitch, *cells in shown:
+        for cell, (instruction, width, rows) in zip(cells, columns, strict=True):
+            if int(pitch) * 2 % width:
+                assert cell == "not aligned"
+                continue
+            address = tile(rows, int(pitch) * 2, width)
+            counted = [passes(arch, instruction, width, address) for arch in ("gfx942", "gfx950")]
+            assert cell == f"{counted[0]}, {counted[1]}", (pitch, instruction, rows)
+
+
 def test_the_widths_of_keys_on_the_page_need_the_passes_that_it_says():
     section = PAGE.split("## How many bits should the XOR key")[1].split("\n## ")[0]
     shown = re.findall(r"^\| `(ds_read_b\d+)`, (\d+) \| row % (\d+) \| (\d+) \| (\d+) \|$", section, re.M)
