@@ -24,6 +24,14 @@ KERNEL void one_loop(const float *__restrict__ a, float *__restrict__ o, u32 n) 
 #define CAPPED extern "C" __attribute__((global, amdgpu_flat_work_group_size(256, 256), amdgpu_waves_per_eu(1, 7)))
 CAPPED void one_loop_capped(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD;
   EACH(i) t[4 * i + LANE / 64][LANE % 64] = a AT(y, i); STORE; }
+#define SUM(how) float s = 0; how for (int i = LANE; i < n; i += step) s += a[i]; o[LANE] = s
+KERNEL void rolled(const float *__restrict__ a, float *__restrict__ o, int n, int step) { SUM(); }
+KERNEL void unrolled(const float *__restrict__ a, float *__restrict__ o, int n, int step) { SUM(_Pragma("unroll 4")); }
+#define FOUR(k) _Pragma("unroll") for (int k = 0; k < 4; k++)
+KERNEL void guarded(const float *__restrict__ a, float *__restrict__ o, int n, int step) {
+  FOUR(k) if (int(LANE) + k * step < n) o[LANE + k * step] += a[LANE + k * step]; }
+KERNEL void loads_first(const float *__restrict__ a, float *__restrict__ o, int step) { float x[4], y[4];
+  FOUR(k) { x[k] = a[LANE + k * step]; y[k] = o[LANE + k * step]; } FOUR(k) o[LANE + k * step] = x[k] + y[k]; }
 KERNEL void two_loops(const float *__restrict__ a, float *__restrict__ o, u32 n) { HEAD; float v[16];
   EACH(i) v[i] = a AT(y, i); __builtin_amdgcn_sched_barrier(0);
   EACH(i) t[4 * i + LANE / 64][LANE % 64] = v[i]; STORE; }
@@ -82,6 +90,24 @@ def test_a_tile_that_is_loaded_in_a_loop_of_its_own_has_all_loads_in_flight(arch
 
     assert before_the_first_wait("two_loops") == before_the_first_wait("one_loop_capped") == 16
     assert before_the_first_wait("one_loop") == (1 if arch == "gfx950" else 16)
+
+
+def runs_of_loads(source: str, arch: str, kernel: str) -> list[int]:
+    """How many loads are issued between two waits, for each such run."""
+    events = "".join(
+        "L" if line.startswith("global_load") else "w"
+        for line in instructions(source, arch)[kernel]
+        if line.startswith("global_load") or "vmcnt" in line
+    )
+    return [len(run) for run in events.split("w") if run]
+
+
+@pytest.mark.parametrize(("arch", "source"), [("gfx90a", SOURCE), ("gfx942", SOURCE), ("gfx950", BITOP3)])
+def test_rolled_and_guarded_loops_wait_for_each_load(arch: str, source: str) -> None:
+    assert max(runs_of_loads(source, arch, "rolled")) == 1
+    assert max(runs_of_loads(source, arch, "unrolled")) == 4
+    assert runs_of_loads(source, arch, "guarded") == [2, 2, 2, 2]
+    assert runs_of_loads(source, arch, "loads_first")[0] >= 7
 
 
 @pytest.mark.parametrize(("arch", "accepted"), [("gfx942", False), ("gfx950", False), ("gfx1030", True)])
