@@ -6,16 +6,19 @@ to another target.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from kbserver.core.errors import ContentError, UnknownName
+from kbserver.core.errors import ContentError, UnknownName, UsageError
 from kbserver.core.paths import current_roots
 from kbserver.core.store import version_of
 from kbserver.core.yamlio import load_yaml
 
 PRODUCTS_FILE = "gpu_arch/facts/products.yaml"
+_FEATURE = re.compile(r"(?:sramecc|xnack)[+-]")
+"""Features that LLVM lets a target id name (AMDGPUUsage, Target ID)."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +49,16 @@ class Targets:
     def resolve(self, name: str) -> tuple[str, str]:
         """Return (gfx target, how that was decided) for a target, generation or product name.
 
-        Raises UnknownName with near names.
+        Features behind a name (`gfx942:xnack-`) say how to build for the target: `features_of` returns them. Raises
+        UnknownName with near names, UsageError for a feature that no target has.
         """
+        features_of(name)
         key = name.strip().lower().removeprefix("amdgcn-amd-amdhsa--").split(":")[0]
         key = key.removeprefix("amd ").removeprefix("instinct ").replace(" ", "")
         arch = self.aliases.get(key)
         if arch is None:
             raise UnknownName("arch", name, [*self.generations, *self.products, *self.generations.values()])
-        return arch, "given" if key == arch else f"{name.strip()} is {arch}"
+        return arch, "given" if name.strip() == arch else f"{name.strip()} is {arch}"
 
     def product(self, name: str) -> Product:
         """Return the product of this name, whatever its case. Raises UnknownName."""
@@ -71,6 +76,19 @@ class Targets:
             if chip_id in product.virtual_chip_ids:
                 return product, True
         return None
+
+
+def features_of(name: str) -> str:
+    """Return the features of a target id in LLVM's order: ":sramecc+:xnack-", "" without any. Raises UsageError."""
+    features = sorted({part.strip().lower() for part in name.split(":")[1:]})
+    for feature in features:
+        if not _FEATURE.fullmatch(feature):
+            raise UsageError(
+                f"no feature {feature[:40]!r} of a target", where="arch", hint="sramecc+, sramecc-, xnack+ or xnack-"
+            )
+    if len({feature[:-1] for feature in features}) < len(features):
+        raise UsageError("a feature cannot be both on and off", where="arch", hint=f"one of {', '.join(features)}")
+    return "".join(f":{feature}" for feature in features)
 
 
 def targets() -> Targets:

@@ -189,7 +189,7 @@ class _Analysis:
             elif kind == "dot result":
                 yield key, rules.dot_states(source, user, "overwrite"), what
             elif kind == "wide store" and user.unit == "vector":
-                yield key, rules.wide_store_states(arch), what
+                yield key, rules.wide_store_states(arch, source), what
             elif kind == "partial result" and user.unit == "vector" and arch != "gfx90a":
                 yield key, 1, what
 
@@ -217,7 +217,7 @@ class _Analysis:
             c = d.operands[3].register if not d.name.startswith("v_smfmac") else d.operands[0].register
             if c is not None:
                 state.update({("matrix C", "v", c.index + n): (index, 0) for n in range(c.count)})
-        if traits.is_wide_store and not (d.name.startswith("buffer") and d.operands[-1].register):
+        if traits.is_wide_store:
             data = max(effect.reads, key=lambda register: register.count if register.file == "v" else 0)
             state.update({("wide store", "v", data.index + n): (index, 0) for n in range(data.count)})
         if traits.unit == "scalar" and Register("s", M0) in effect.writes:

@@ -1,6 +1,7 @@
 """How many wait states must lie between two dependent instructions, where hardware does not wait by itself.
 
-Source: LLVM's GCNHazardRecognizer (the wait states that LLVM 22.1.8 inserts), which agrees with the tables of the ISA
+Source: LLVM's GCNHazardRecognizer (the wait states that LLVM 22.1.8 inserts, and one after wide buffer stores with an
+SGPR offset, which LLVM has inserted since its pull request 197267), which agrees with the tables of the ISA
 documents (CDNA 4: 4.5 Table 11, 7.6 Table 38); the tests hold both against `gpu_arch/facts/hazards.yaml`. A wait state
 is one instruction, or N + 1 for s_nop N. Compilers insert them, never inside inline assembly nor behind it.
 """
@@ -26,7 +27,8 @@ _EIGHT_BIT_SELECTORS = (0, 1)
 
 @dataclass(frozen=True)
 class Traits:
-    """What the rules ask about an instruction. unit: matrix, vector, memory, lds, scalar or other."""
+    """What the rules ask about an instruction. unit: matrix, vector, memory, lds, scalar or other. scalar_offset: a
+    buffer instruction whose soffset is an SGPR."""
 
     unit: str
     name: str
@@ -35,6 +37,7 @@ class Traits:
     f64: bool = False
     xdl: bool = False
     size: int = 0
+    scalar_offset: bool = False
 
     @property
     def is_dot(self) -> bool:
@@ -69,7 +72,8 @@ def traits_of(d: Decoded, arch: str) -> Traits:
         unit = "lds" if name.startswith("ds_") else "memory"
     elif name.startswith("s_"):
         unit = "scalar"
-    return Traits(unit, name, d.encoding)
+    scalar_offset = name.startswith("buffer_") and bool(d.operands) and d.operands[-1].register is not None
+    return Traits(unit, name, d.encoding, scalar_offset=scalar_offset)
 
 
 def _matrix(d: Decoded, arch: str) -> Traits:
@@ -142,9 +146,9 @@ def matrix_c_states(arch: str, matrix: Traits) -> int:
     return {2: 1, 4: 3, 8: 7, 16: 15}[matrix.passes]
 
 
-def wide_store_states(arch: str) -> int:
+def wide_store_states(arch: str, store: Traits) -> int:
     """Return the wait states before a vector instruction may overwrite data of a store of more than 8 bytes."""
-    return 1 if arch == "gfx90a" else 2
+    return (1 if arch == "gfx90a" else 2) - store.scalar_offset
 
 
 def dot_states(dot: Traits, user: Traits, use: str) -> int:

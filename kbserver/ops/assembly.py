@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import UnknownName, UsageError
 from kbserver.core.model import Record, Result
+from kbserver.core.targets import features_of
 from kbserver.ops.registry import Arg, operation
 
 if TYPE_CHECKING:
@@ -128,7 +129,8 @@ def _find(name: str | None, build: str | None, path: str | None, arch: str | Non
         return find_ready(path, arch)
     if build is None:
         target, decided_by = resolve_target(arch)
-        return build_origin(find_origin(name=name, path=path, source=None), target), decided_by
+        origin = find_origin(name=name, path=path, source=None)
+        return build_origin(origin, target, features=features_of(arch or "")), decided_by
     built = load_build(build)
     if arch is not None and resolve_target(arch)[0] != built.arch:
         raise UsageError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from kbserver.core.errors import KbError, UsageError
 from kbserver.core.model import SourceRef
+from kbserver.core.targets import features_of
 from kbserver.ops.compile_results import (
     CompileReport,
     CompilerInfo,
@@ -91,7 +92,10 @@ def compile_kernel(
     if workgroup is not None and not 1 <= workgroup <= 1024:
         raise UsageError("a workgroup has 1 to 1,024 work-items", where="workgroup")
     target, decided_by = resolve_target(arch)
-    options = _Options(target, decided_by, defines, flags, compiler, workgroup)
+    features = features_of(arch or "")
+    if features:
+        decided_by = f"given, with {features.strip(':').replace(':', ' ')}"
+    options = _Options(target, decided_by, defines, flags, compiler, workgroup, features)
     origin = find_origin(name=name, path=path, source=source, shape=shape)
     before = None
     if compare is not None:
@@ -124,6 +128,7 @@ class _Options:
     flags: list[str] | None
     compiler: str | None
     workgroup: int | None
+    features: str
 
 
 def _compile(origin: Origin, options: _Options) -> CompileReport:
@@ -131,7 +136,9 @@ def _compile(origin: Origin, options: _Options) -> CompileReport:
     from kbserver.toolchain.assembly import parse_assembly
 
     target, defines, flags = options.target, options.defines, options.flags
-    built = build_origin(origin, target, defines=defines, flags=flags, compiler=options.compiler)
+    built = build_origin(
+        origin, target, features=options.features, defines=defines, flags=flags, compiler=options.compiler
+    )
     program = parse_assembly(built.assembly_text)
     variant = origin.variant
     launched = _launches(origin)
@@ -194,6 +201,7 @@ def build_origin(
     origin: Origin,
     target: str,
     *,
+    features: str = "",
     defines: dict[str, str] | None = None,
     flags: list[str] | None = None,
     compiler: str | None = None,
@@ -210,7 +218,14 @@ def build_origin(
                 hint="give its file as path to compile it anyway",
             )
         own = origin.task.defines(origin.variant, origin.shape)
-    return build(origin.snapshot, target, defines=own | (defines or {}), flags=flags or (), compiler=compiler)
+    return build(
+        origin.snapshot,
+        target,
+        features=features,
+        defines=own | (defines or {}),
+        flags=flags or (),
+        compiler=compiler,
+    )
 
 
 def resolve_target(arch: str | None) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbserver.core.errors import UsageError
+from kbserver.core.targets import features_of
 from kbserver.ops.compile import resolve_target
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ def choose(device: str, arch: str | None, path: str | None) -> tuple[str, str, C
     """
     from kbserver.devices import GPUS, find_device
 
+    _refuse_features(arch)
     if device in GPUS:
         choice = find_device(device)
         return *gpu_target(choice.device, arch), choice  # type: ignore[arg-type]
@@ -31,11 +33,23 @@ def target_of(arch: str | None, path: str | None) -> tuple[str, str]:
     """Return (target, how it was decided): `arch`, else the target of the machine code in a file, else the default."""
     from kbserver.toolchain.ready import is_ready, open_ready
 
+    _refuse_features(arch)
     if arch is None and path is not None and is_ready(path):
         _, named = open_ready(Path(path).expanduser(), None)
         if named is not None:
             return resolve_target(named)[0], "the file"
     return resolve_target(arch)
+
+
+def _refuse_features(arch: str | None) -> None:
+    """A run must not claim features that its build does not have."""
+    features = features_of(arch or "")
+    if features:
+        raise UsageError(
+            f"runs are built for the target alone, without {features.strip(':')}",
+            where="arch",
+            hint=f"--arch {(arch or '').split(':')[0]}; `kb compile` and `kb asm` take features",
+        )
 
 
 def gpu_target(gpu: Gpu, arch: str | None) -> tuple[str, str]:

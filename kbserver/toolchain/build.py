@@ -69,6 +69,7 @@ def build(
     snapshot: Snapshot,
     arch: str,
     *,
+    features: str = "",
     flags: Sequence[str] = (),
     defines: Mapping[str, str] | None = None,
     compiler: str | None = None,
@@ -76,19 +77,20 @@ def build(
 ) -> Build:
     """Return the build of `snapshot` for `arch`, from the cache when the same was built before.
 
+    features: those of the target id, as `core.targets.features_of` writes them.
     Raises UsageError for flags that are not allowed, NoCompiler, CompileFailed with the diagnostics in `details`,
     CompilerCrashed, TimedOut, OutputTooLarge and WorkspaceError. No other target or compiler is tried.
     """
     words = (*define_flags(defines or {}), *checked_flags(flags))
     found = find_compiler(compiler)
-    build_id = _build_id(snapshot, arch, words, found)
+    build_id = _build_id(snapshot, arch + features, words, found)
     record = cache.lookup(build_id)
     if record is not None:
         try:
             return load_build(build_id)
         except (UnresolvedRef, KeyError, TypeError, OSError):
             pass  # another process is replacing a broken entry: build it again
-    return _make(build_id, snapshot, arch, words, found, limits)
+    return _make(build_id, snapshot, arch, features, words, found, limits)
 
 
 def load_build(build_id: str) -> Build:
@@ -114,9 +116,18 @@ def load_build(build_id: str) -> Build:
     )
 
 
-def _build_id(snapshot: Snapshot, arch: str, words: Sequence[str], compiler: Compiler) -> str:
+def _build_id(snapshot: Snapshot, target_id: str, words: Sequence[str], compiler: Compiler) -> str:
     headers = "" if compiler.kind == "rocm" else _tree_digest(INCLUDE)
-    key = [cache.FORMAT, snapshot.digest, arch, list(words), _BASE_FLAGS, compiler.flags, compiler.identity, headers]
+    key = [
+        cache.FORMAT,
+        snapshot.digest,
+        target_id,
+        list(words),
+        _BASE_FLAGS,
+        compiler.flags,
+        compiler.identity,
+        headers,
+    ]
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:12]
 
 
@@ -130,11 +141,17 @@ def _tree_digest(folder: Path) -> str:
 
 
 def _make(
-    build_id: str, snapshot: Snapshot, arch: str, words: tuple[str, ...], compiler: Compiler, limits: Limits
+    build_id: str,
+    snapshot: Snapshot,
+    arch: str,
+    features: str,
+    words: tuple[str, ...],
+    compiler: Compiler,
+    limits: Limits,
 ) -> Build:
     folder = cache.new_folder(build_id)
     try:
-        run = CompilerRun(folder, snapshot, arch, compiler, limits)
+        run = CompilerRun(folder, snapshot, arch, compiler, limits, features)
         run.write_sources()
         diagnostics = run.compile(words)
         run.assemble()
@@ -182,11 +199,20 @@ def new_record(snapshot: Snapshot, arch: str, words: Sequence[str], diagnostics:
 class CompilerRun:
     """The two compiler runs of one build in its private folder: `src/` is the current folder of both."""
 
-    def __init__(self, folder: Path, snapshot: Snapshot, arch: str, compiler: Compiler, limits: Limits) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        snapshot: Snapshot,
+        arch: str,
+        compiler: Compiler,
+        limits: Limits,
+        features: str = "",
+    ) -> None:
         self.folder = folder
         self.source_folder = folder / "src"
         self.snapshot = snapshot
         self.arch = arch
+        self.target_id = arch + features
         self.compiler = compiler
         self.limits = limits
         self.isolation = "none"
@@ -205,7 +231,7 @@ class CompilerRun:
         self._refuse_embedding()
         headers = () if self.compiler.kind == "rocm" else ("-isystem", "../include", "-isystem", "../include/std")
         argv = [
-            *self.compiler.argv, *_BASE_FLAGS, *self.compiler.flags, f"--offload-arch={self.arch}", "-iquote", ".",
+            *self.compiler.argv, *_BASE_FLAGS, *self.compiler.flags, f"--offload-arch={self.target_id}", "-iquote", ".",
             *headers, *words, "-S", "-o", f"../{cache.ASSEMBLY}", self.snapshot.main,
         ]  # fmt: skip
         done = self._run(argv)
@@ -257,7 +283,7 @@ class CompilerRun:
     def assemble(self) -> None:
         """Write kernel.o. Raises CompileFailed naming the source line of an instruction that the target lacks."""
         argv = [
-            *self.compiler.argv, "-x", "assembler", "-target", "amdgcn-amd-amdhsa", f"-mcpu={self.arch}",
+            *self.compiler.argv, "-x", "assembler", "-target", "amdgcn-amd-amdhsa", f"-mcpu={self.target_id}",
             "-c", "-o", f"../{cache.OBJECT}", f"../{cache.ASSEMBLY}",
         ]  # fmt: skip
         done = self._run(argv)

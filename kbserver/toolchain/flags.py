@@ -28,8 +28,8 @@ unsigned-char vectorize verbose-asm wrapv zero-initialized-in-bss
 
 # -m options that AMDGPU has and that keep the target; -mcpu and -march would change it.
 _M_NAMES = """
-amdgpu-ieee cumode fma inline-all-stringops sram-ecc stack-alignment tgsplit unsafe-fp-atomics
-wavefrontsize64 xnack code-object-version frame-pointer memcpy-inline
+amdgpu-ieee cumode fma inline-all-stringops stack-alignment tgsplit unsafe-fp-atomics wavefrontsize64
+code-object-version frame-pointer memcpy-inline
 """
 
 # LLVM options of the back end's own tuning, given as `-mllvm -NAME[=VALUE]`.
@@ -67,6 +67,8 @@ _REASONS = (
     (("@",), "response files are not read"),
     (("-mcpu", "-march", "-mtune", "--offload-arch", "--target", "-target", "--cuda-gpu-arch"),
      "the target is the argument `arch`"),
+    (("-mxnack", "-mno-xnack", "-msram-ecc", "-mno-sram-ecc"),
+     "no flag of today's clang: features stand behind the target, as in arch gfx942:xnack-"),
     (("-x", "-S", "-c", "-E"), "the build decides language and output"),
     (("-D", "-U"), "write -DNAME or -DNAME=VALUE with NAME a macro name"),
 )  # fmt: skip

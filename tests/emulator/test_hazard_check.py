@@ -80,6 +80,10 @@ WRITE = "v_mov_b32_e32 v0, 0"
         ("v_cmp_gt_f32_e32 vcc, v1, v2", "v_cndmask_b32_e32 v3, v4, v5, vcc", 2, 2),
         ("v_cmpx_gt_u32_e32 vcc, v1, v2", F16_16, 4, 4),
         ("global_store_dwordx4 v[98:99], v[0:3], off", WRITE, 2, 2),
+        ("buffer_store_dwordx4 v[0:3], v98, s[8:11], 0 offen", WRITE, 2, 2),
+        # Measured on MI350X: llvm/llvm-project pull request 197267. LLVM 22 inserts nothing here.
+        ("buffer_store_dwordx4 v[0:3], v98, s[8:11], s3 offen", WRITE, 1, 1),
+        ("buffer_store_dwordx2 v[0:1], v98, s[8:11], s3 offen", WRITE, 0, 0),
     ],
 )  # fmt: skip
 def test_wait_states_that_dependent_instructions_need(first: str, second: str, gfx942: int, gfx950: int) -> None:
@@ -115,6 +119,8 @@ def test_gfx90a_has_its_own_figures() -> None:
     assert enough(first, READ, "gfx90a") == 11
     assert enough(first, "v_mfma_f32_16x16x16f16 v[4:7], v[10:11], v[12:13], v[2:5]", "gfx90a") == 8
     assert enough("v_exp_f32_e32 v0, v98", READ, "gfx90a") == 0
+    assert enough("buffer_store_dwordx4 v[0:3], v98, s[8:11], 0 offen", WRITE, "gfx90a") == 1
+    assert enough("buffer_store_dwordx4 v[0:3], v98, s[8:11], s3 offen", WRITE, "gfx90a") == 0
 
 
 def test_s_nop_counts_its_number_and_one() -> None:

@@ -61,6 +61,53 @@ def built(module_roots: Roots, reports: dict[str, CompileReport]) -> Iterator[di
         yield reports
 
 
+FOUR_LOADS = """#include <hip/hip_runtime.h>
+extern "C" __global__ void __launch_bounds__(256) k(const float4* a, float4* b, int n) {
+  int i = blockIdx.x * 256 + threadIdx.x;
+  float4 s = {0, 0, 0, 0};
+  for (int j = 0; j < 8; ++j) { float4 v = a[i + j * n]; s.x += v.x; s.y += v.y; s.z += v.z; s.w += v.w; }
+  b[i] = s;
+}
+"""
+
+
+def test_features_of_a_target_reach_the_compiler_and_are_said(module_roots: Roots) -> None:
+    # With XNACK a load must not overwrite its own address, so the compiler needs more registers.
+    with use_roots(module_roots):
+        plain, on, off = (
+            compile_kernel(source=FOUR_LOADS, arch=f"gfx90a{features}") for features in ("", ":xnack+", ":XNACK-")
+        )
+        both = compile_kernel(source=FOUR_LOADS, arch="MI300X:xnack-:sramecc+")
+    assert plain.kernels[0].vgprs == on.kernels[0].vgprs > off.kernels[0].vgprs
+    assert len({plain.build_id, on.build_id, off.build_id}) == 3
+    assert (plain.decided_by, off.decided_by) == ("given", "given, with xnack-")
+    assert (both.arch, both.decided_by) == ("gfx942", "given, with sramecc+ xnack-")
+
+
+@pytest.mark.parametrize(
+    ("arch", "message"),
+    [
+        ("gfx942:foo+", "no feature 'foo\\+'"),
+        ("gfx942:xnack", "no feature 'xnack'"),
+        ("gfx942:xnack+:xnack-", "both on and off"),
+    ],
+)
+def test_features_that_do_not_exist_are_refused(arch: str, message: str) -> None:
+    for name, arguments in (
+        ("compile_kernel", {"name": "step1_naive"}),
+        ("occupancy", {"vgprs": 64}),
+        ("search", {"query": "LDS"}),
+    ):
+        with pytest.raises(UsageError, match=message):
+            operations()[name].call({**arguments, "arch": arch})
+
+
+@pytest.mark.parametrize("name", ["verify_kernel", "profile_kernel"])
+def test_runs_do_not_claim_features_that_their_build_lacks(name: str) -> None:
+    with pytest.raises(UsageError, match="without xnack-"):
+        operations()[name].call({"name": "step1_naive", "arch": "gfx942:xnack-"})
+
+
 @published_compiler
 @pytest.mark.parametrize(("name", "figures"), [("step3_nchw_lds", STEP3), ("step5_sgb", STEP5)])
 def test_published_figures_are_met_exactly(reports: dict[str, CompileReport], name: str, figures: dict) -> None:

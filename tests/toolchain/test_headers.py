@@ -51,6 +51,10 @@ def test_standard_headers_that_kernels_include_come_from_us(name: str) -> None:
     assert "/usr/" not in result.text
 
 
+def test_the_runtime_header_alone_gives_the_integer_types() -> None:
+    built(kernel("  size_t n = i[0]; uint32_t m = i[1]; int64_t k = i[2]; ptrdiff_t j = i[3]; *u = n + m + k + j;"))
+
+
 def test_std_names_are_the_same_types() -> None:
     built(
         "#include <cstdint>\n#include <cstddef>\n#include <type_traits>\n"

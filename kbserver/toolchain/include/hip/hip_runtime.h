@@ -6,7 +6,10 @@
 // those is a compile error. Host code in a source file belongs under #if !__HIP_DEVICE_COMPILE__.
 #pragma once
 
-// ROCm's header brings the fixed-width integers along, and kernels rely on it.
+#include "detail/qualifiers.h"  // first: it refuses a host compile with a reason
+
+// ROCm's header brings size_t and the fixed-width integers along, and kernels rely on it.
+#include <stddef.h>
 #include <stdint.h>
 
 #include "detail/atomics.h"
@@ -15,6 +18,5 @@
 #include "detail/integer.h"
 #include "detail/math_double.h"
 #include "detail/math_float.h"
-#include "detail/qualifiers.h"
 #include "detail/sync.h"
 #include "detail/vector_types.h"
