@@ -94,6 +94,10 @@ def count_mnemonics(instructions: Iterable[Instruction], limit: int | None = Non
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:limit])
 
 
+_ENDS = frozenset(("s_endpgm", "s_endpgm_saved", "s_setpc_b64"))
+"""After these, control does not go on to the next instruction."""
+
+
 @dataclass(frozen=True)
 class Loop:
     """A loop: the instructions from the target of a backward branch to that branch, both included."""
@@ -113,16 +117,21 @@ class Loop:
 def find_loops(function: Function) -> list[Loop]:
     """Return the loops of a function in order of their start.
 
-    Several branches to one label are one loop. A block that the compiler moved out of line belongs to the span.
+    Several branches to one label are one loop. A block that the compiler moved out of line belongs to the span. A jump
+    back to code that never comes here again, such as the kernel's end, is none.
     """
     spans: dict[tuple[str, int], int] = {}
+    reached: dict[int, frozenset[int]] = {}
     for index, instruction in enumerate(function.instructions):
         if classify(instruction.mnemonic) != "branch" or not instruction.operands:
             continue
         label = instruction.operands[0]
         start = function.labels.get(label)
         if start is not None and start <= index:
-            spans[label, start] = index
+            if start not in reached:
+                reached[start] = _reachable(function, start)
+            if index in reached[start]:
+                spans[label, start] = index
     loops = []
     for (label, start), end in sorted(spans.items(), key=lambda item: (item[0][1], -item[1])):
         others = [(s, e) for (_, s), e in spans.items() if (s, e) != (start, end)]
@@ -130,6 +139,27 @@ def find_loops(function: Function) -> list[Loop]:
         innermost = not any(start <= s and e <= end for s, e in others)
         loops.append(Loop(label, start, end, around + 1, innermost))
     return loops
+
+
+def _reachable(function: Function, start: int) -> frozenset[int]:
+    """Return the indices of the instructions to which control can come from `start`, itself included."""
+    found: set[int] = set()
+    waiting = [start]
+    while waiting:
+        index = waiting.pop()
+        while index < len(function.instructions) and index not in found:
+            found.add(index)
+            instruction = function.instructions[index]
+            if instruction.mnemonic in _ENDS:
+                break
+            if classify(instruction.mnemonic) == "branch" and instruction.operands:
+                target = function.labels.get(instruction.operands[0])
+                if target is not None:
+                    waiting.append(target)
+                if instruction.mnemonic == "s_branch":
+                    break
+            index += 1
+    return frozenset(found)
 
 
 def hot_loop(function: Function) -> Loop | None:

@@ -72,5 +72,12 @@ def test_several_branches_to_one_label_are_one_loop() -> None:
     assert [(loop.start, loop.end) for loop in find_loops(kernel)] == [(0, 2)]
 
 
+def test_a_jump_back_to_the_end_of_the_kernel_is_no_loop() -> None:
+    text = (
+        " s_cbranch_vccnz .LBB0_3\n.LBB0_1:\n v_mov_b32_e32 v0, 0\n s_endpgm\n.LBB0_3:\n s_barrier\n s_branch .LBB0_1"
+    )
+    assert find_loops(function(text)) == []
+
+
 def test_code_without_a_backward_branch_has_no_loop() -> None:
     assert hot_loop(function(" s_branch .LBB0_9\n.LBB0_9:\n s_endpgm")) is None
