@@ -203,11 +203,14 @@ class Shape:
         chunk, depth, stride = self._chunk(matrix), self._depth(matrix), size * self.blocks
         groups = max(1, LANES // stride)
         block = f"{size} * block + " if self.blocks > 1 else ""
-        group = f"{k} / {chunk} % {groups}" if depth > chunk * groups else f"{k} / {chunk}"
-        lane = f"{block}{name}" + (f" + {stride} * ({group})" if depth > chunk else "")
+        run = k if chunk == 1 else f"{k} / {chunk}"
+        group = f"{run} % {groups}" if depth > chunk * groups else run
+        factor = group if group == k else f"({group})"
+        lane = f"{block}{name}" + (f" + {stride} * {factor}" if depth > chunk else "")
+        within = "0" if chunk == 1 else f"{k} % {chunk}"
         half = f" + {chunk} * ({k} / {chunk * groups})" if depth > chunk * groups else ""
         stored = " (the c-th stored element; it stands for k = 4 * (c / 2) + its index)" if k == "c" else ""
-        return f"{element}{stored}: lane {lane}, element {k} % {chunk}{half} of {self.input_bits} bits"
+        return f"{element}{stored}: lane {lane}, element {within}{half} of {self.input_bits} bits"
 
     def extra_formulas(self) -> dict[str, str]:
         """Return the rules of what is no matrix: the indices of a sparse A, the scales of a scaled product."""

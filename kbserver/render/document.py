@@ -44,6 +44,8 @@ def cell(value: Any) -> str:
         return f"{value:g}"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {cell(one)}" for key, one in value.items())
     return str(value)
 
 
