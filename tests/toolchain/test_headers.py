@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,35 @@ def test_standard_headers_that_kernels_include_come_from_us(name: str) -> None:
 
 def test_the_runtime_header_alone_gives_the_integer_types() -> None:
     built(kernel("  size_t n = i[0]; uint32_t m = i[1]; int64_t k = i[2]; ptrdiff_t j = i[3]; *u = n + m + k + j;"))
+
+
+@pytest.mark.parametrize("header", ["hip/hip_runtime.h", "math.h"])
+def test_constants_of_math_h_are_there_and_right(header: str) -> None:
+    names = [
+        "E",
+        "LOG2E",
+        "LOG10E",
+        "LN2",
+        "LN10",
+        "PI",
+        "PI_2",
+        "PI_4",
+        "1_PI",
+        "2_PI",
+        "2_SQRTPI",
+        "SQRT2",
+        "SQRT1_2",
+    ]
+    values = [
+        math.e, 1 / math.log(2), 1 / math.log(10), math.log(2), math.log(10), math.pi, math.pi / 2, math.pi / 4,
+        1 / math.pi, 2 / math.pi, 2 / math.sqrt(math.pi), math.sqrt(2), math.sqrt(0.5),
+    ]  # fmt: skip
+    claims = [
+        f"M_{name} - {value!r} < 1e-15 && {value!r} - M_{name} < 1e-15"
+        for name, value in zip(names, values, strict=True)
+    ]
+    claims += ["INFINITY > 3.4028235e38f", "HUGE_VAL > 1.7976931348623157e308", "NAN != NAN", "HUGE_VALF == INFINITY"]
+    built(f"#include <{header}>\n" + kernel("\n".join(f"static_assert({claim});" for claim in claims), header))
 
 
 def test_std_names_are_the_same_types() -> None:

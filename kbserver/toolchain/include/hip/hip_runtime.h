@@ -16,6 +16,7 @@
 #include "detail/cross_lane.h"
 #include "detail/indices.h"
 #include "detail/integer.h"
+#include "detail/math_constants.h"
 #include "detail/math_double.h"
 #include "detail/math_float.h"
 #include "detail/sync.h"
