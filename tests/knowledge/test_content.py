@@ -117,6 +117,18 @@ def test_a_title_is_one_question_or_statement_and_no_list_of_words(path: str):
     assert [section.title for section in parsed(path).sections if len(section.title) > MAX_TITLE] == []
 
 
+def test_no_word_stands_twice_in_a_row_where_a_fact_brings_its_unit(content: Library):
+    # "8 phases phases": the reference renders value and unit. Products of split numbers are written "hi hi".
+    doubled = [
+        (passage.ref, match[0])
+        for path in content.index().documents
+        for passage in content.document(path).passages
+        for match in re.finditer(r"\b([A-Za-z]{2,})\s+\1\b", prose(passage.text))
+        if match[1] != "hi"
+    ]
+    assert doubled == []
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_a_section_is_short_enough_to_be_one_answer(path: str):
     # A generated table of counts is as long as its kernel has variants.
