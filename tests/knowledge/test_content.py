@@ -118,13 +118,13 @@ def test_a_title_is_one_question_or_statement_and_no_list_of_words(path: str):
 
 
 def test_no_word_stands_twice_in_a_row_where_a_fact_brings_its_unit(content: Library):
-    # "8 phases phases": the reference renders value and unit. Products of split numbers are written "hi hi".
+    # "8 phases phases": the reference renders value and unit. `long long` is a type, hi hi a product of split numbers.
     doubled = [
         (passage.ref, match[0])
         for path in content.index().documents
         for passage in content.document(path).passages
-        for match in re.finditer(r"\b([A-Za-z]{2,})\s+\1\b", prose(passage.text))
-        if match[1] != "hi"
+        for match in re.finditer(r"\b([A-Za-z]{2,})\s+\1\b", re.sub(r"`[^`]*`", "`", passage.text))
+        if match[1] not in ("hi", "long")
     ]
     assert doubled == []
 
