@@ -33,6 +33,7 @@ FRESH = FOLDER / "threads_fresh.yaml"
 PRACTICE = FOLDER / "threads_practice.yaml"
 PRACTICE_2 = FOLDER / "threads_practice2.yaml"
 OPENED = FOLDER / "threads_a.yaml"
+OPENED_2 = FOLDER / "threads_d.yaml"
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,8 @@ OPENED = FOLDER / "threads_a.yaml"
         (PRACTICE_2, "short_query", 0.82, 0.97),
         (OPENED, "question", 0.80, 0.93),
         (OPENED, "short_query", 0.80, 0.93),
+        (OPENED_2, "question", 0.80, 0.93),
+        (OPENED_2, "short_query", 0.80, 0.93),
     ],
 )
 def test_questions_are_answered_by_the_first_hit_and_in_the_first_three(
