@@ -36,12 +36,16 @@ class LdsSummary(Record):
 
 
 class GlobalSummary(Record):
-    """Global memory per wavefront. requests: wave instructions; lines: distinct cache lines that they touch."""
+    """Global memory per wavefront. requests: wave instructions; lines: distinct cache lines that they touch.
+
+    lines_read: those of loads alone.
+    """
 
     requests: float
     reads: float
     writes: float
     lines: float
+    lines_read: float
     lines_per_request: float | None
     line_bytes: int
     bytes: float

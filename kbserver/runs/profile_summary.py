@@ -133,17 +133,18 @@ class Summary:
             return None
         lines = self._sum(sites, lambda site: site.lines)
         requests = self._sum(sites, lambda site: site.records)
-        read = self._sum([s for s in sites if s.kind == "global read"], lambda site: site.lanes * site.width)
+        loads = [site for site in sites if site.kind == "global read"]
         total = self._sum(sites, lambda site: site.lanes * site.width)
         return GlobalSummary(
             requests=requests,
             reads=self._executed(sites, LOADS),
             writes=self._executed(sites, STORES),
             lines=lines,
+            lines_read=self._sum(loads, lambda site: site.lines),
             lines_per_request=round(lines / requests, 4) if requests else None,
             line_bytes=LINE_BYTES[self.arch],
             bytes=total,
-            bytes_read=read,
+            bytes_read=self._sum(loads, lambda site: site.lanes * site.width),
             bytes_written=self._sum(
                 [s for s in sites if s.kind == "global write"], lambda site: site.lanes * site.width
             ),

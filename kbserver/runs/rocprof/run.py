@@ -24,7 +24,7 @@ from kbserver.devices.launch_once import FORMAT, IMAGE, PLAN
 from kbserver.runs.bench import Bench
 from kbserver.runs.cases import FILLS, Case, Turn
 from kbserver.runs.references import find_reference
-from kbserver.runs.rocprof.passes import SOURCE, measured, passes
+from kbserver.runs.rocprof.passes import DEFINITIONS, SOURCE, measured, passes
 from kbserver.runs.rocprof.report import ProfilerPass, ProfilerRuns
 from kbserver.runs.stage import Subject, build_case, launches_of
 
@@ -32,7 +32,7 @@ PROGRAM, SCRIPT, OUT = "rocprofv3", "measure.sh", "out"
 DRIVER = "kbserver.devices.launch_once"
 LAUNCHES = 3
 LIMITS = Limits(wall_s=300.0, memory_bytes=None, file_bytes=1 << 30)
-DOCS = ("rocprofv3-docs", "rocprofiler-sdk-docs", SOURCE)
+DOCS = ("rocprofv3-docs", "rocprofiler-sdk-docs", SOURCE, DEFINITIONS)
 
 
 def measure(subject: Subject, shape: str, seed: int, no_device: str | None, say: Callable[[str], None]) -> ProfilerRuns:
