@@ -44,6 +44,13 @@ def test_a_wait_of_the_fact_table_is_the_rule_of_each_target(
     assert tuple(enough(of_target(first, arch), of_target(second, arch), arch) for arch in ARCHS) == states
 
 
+def test_f32_forms_of_gfx90a_wait_like_its_other_matrix_instructions() -> None:
+    facts = load_facts()
+    value = facts.get("gfx90a.hazards.mfma_f32_non_xdl_write_then_read").value
+    assert enough("v_mfma_f32_16x16x4f32 v[0:3], v10, v11, v[20:23]", READ, "gfx90a") == value["8_passes"] == 11
+    assert facts.get("gfx90a.hazards.mfma_write_then_src_c_overlap").value["4x4"] == 4
+
+
 @pytest.mark.parametrize(
     ("key", "instruction", "states"),
     [("2_passes", F16_4.replace("v[20:23]", "v[0:3]"), (0, 2, 2)), ("4x4", F64_4, (4, 4, 4))],
