@@ -15,10 +15,10 @@ def say_import(document: Document, imported: ImportedProfile) -> Document:
     document.say(f"imported from {imported.source}: {_files(imported.files)}")
     for agent in imported.agents[:2]:
         known = ", ".join(str(part) for part in (agent.product, agent.arch) if part)
+        cus = "" if agent.compute_units is None else f"{agent.compute_units} CUs, "
+        xccs = "" if agent.xccs is None else f"{agent.xccs} XCDs, "
         clock = f"clock {agent.max_clock_mhz} MHz" if agent.max_clock_mhz else "clock unknown"
-        document.say(
-            f"GPU {agent.name}{f' ({known})' if known else ''}: {agent.compute_units} CUs, {agent.xccs} XCDs, {clock}"
-        )
+        document.say(f"GPU {agent.name}{f' ({known})' if known else ''}: {cus}{xccs}{clock}")
     if len(imported.agents) > 2:
         document.say(f"{len(imported.agents) - 2} more GPUs.")
     for kernel in imported.kernels[:MAX_KERNELS]:
@@ -93,8 +93,8 @@ def _say_kernel(document: Document, kernel: ImportedKernel) -> None:
         text += f", median {times.median_us:g} us ({times.min_us:g} to {times.max_us:g}, n {times.dispatches})"
     if kernel.waves is not None:
         text += f", {kernel.waves} wavefronts ({kernel.waves_from})"
-    if kernel.vgprs is not None:
-        text += f", {kernel.vgprs} VGPR, {kernel.agprs or 0} AGPR, LDS {kernel.lds_bytes} B"
+    sizes = ((kernel.vgprs, "VGPR"), (kernel.agprs, "AGPR"), (kernel.lds_bytes, "B of LDS"))
+    text += "".join(f", {size} {what}" for size, what in sizes if size is not None)
     document.say(text)
     parts = []
     for counter in kernel.counters[:MAX_COUNTERS]:

@@ -38,14 +38,14 @@ class LdsSummary(Record):
 class GlobalSummary(Record):
     """Global memory per wavefront. requests: wave instructions; lines: distinct cache lines that they touch.
 
-    lines_read: those of loads alone.
+    lines_read: those of loads alone; null in records of older versions.
     """
 
     requests: float
     reads: float
     writes: float
     lines: float
-    lines_read: float
+    lines_read: float | None = None
     lines_per_request: float | None
     line_bytes: int
     bytes: float

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kbserver.core.errors import UsageError
 from kbserver.runs.profile_report import ProfileReport
+from kbserver.runs.profiler_import.old_versions import arches_of, fetch_doubt, may_be_old
 from kbserver.runs.profiler_import.report import ComparedCounter, ImportedKernel, ImportedProfile
 
 KIB = 1024
@@ -33,6 +34,8 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
     """
     kernel = find_kernel(imported, entry, report.kernel)
     odd = {one.counter for one in imported.impossible if one.kernel == kernel.short_name}
+    arches = arches_of((agent.arch for agent in imported.agents), imported.kernels)
+    doubtful = may_be_old(arches) and fetch_doubt({one.name: one.median for one in kernel.counters}) is not None
     rows = [
         ComparedCounter(
             counter=name,
@@ -42,7 +45,7 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
             ratio=round(theirs / ours, 4) if ours else None,
             remark=remark,
         )
-        for name, theirs, ours, remark in _pairs(kernel, report)
+        for name, theirs, ours, remark in _pairs(kernel, report, doubtful=doubtful)
         if name not in odd  # no ratio of a value that cannot be
     ]
     notes = [*imported.notes, *_mismatches(imported, kernel, report)]
@@ -64,8 +67,10 @@ def find_kernel(imported: ImportedProfile, entry: str, name: str) -> ImportedKer
     )
 
 
-def _pairs(kernel: ImportedKernel, report: ProfileReport) -> Iterator[tuple[str, float, float, str | None]]:
-    """Yield (counter, imported, emulated, remark), both per wavefront."""
+def _pairs(
+    kernel: ImportedKernel, report: ProfileReport, *, doubtful: bool
+) -> Iterator[tuple[str, float, float, str | None]]:
+    """Yield (counter, imported, emulated, remark), both per wavefront. doubtful: FETCH_SIZE may be half."""
     emulated = {**report.per_wave, **_memory(report)}
     for counter in kernel.counters:
         theirs = counter.per_wave
@@ -76,6 +81,8 @@ def _pairs(kernel: ImportedKernel, report: ProfileReport) -> Iterator[tuple[str,
         remark = _REMARKS.get(counter.name)
         if counter.name in ("FETCH_SIZE", "WRITE_SIZE"):
             theirs, remark = theirs * KIB, f"in bytes; {NO_CACHE}"
+            if counter.name == "FETCH_SIZE" and doubtful:
+                remark += "; may be half, see the note"
         elif counter.name == "SQ_INSTS_LDS" and report.arch == "gfx90a":
             remark = _LDS_ON_MI200
         yield counter.name, theirs, emulated[counter.name], remark
@@ -89,7 +96,8 @@ def _memory(report: ProfileReport) -> dict[str, float]:
         found["SQ_LDS_IDX_ACTIVE"] = report.lds.active_passes
     if report.global_:
         found["FETCH_SIZE"], found["WRITE_SIZE"] = report.global_.bytes_read, report.global_.bytes_written
-        found["TCP_TCC_READ_REQ_sum"] = report.global_.lines_read
+        if report.global_.lines_read is not None:
+            found["TCP_TCC_READ_REQ_sum"] = report.global_.lines_read
     return found
 
 

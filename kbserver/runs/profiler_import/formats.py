@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kbserver.runs.profiler_import.gathered import PASSES, Dispatch, Gathered, Sample
-from kbserver.runs.profiler_import.tables import Table, number, plain, whole
+from kbserver.runs.profiler_import.tables import Table, moment, number, plain, whole
 
 Reader = Callable[[Table, Gathered], None]
 
@@ -53,7 +53,7 @@ def _fields(table: Table) -> dict[str, int]:
 
 def _dispatch(table: Table, row: Sequence[str], places: dict[str, int]) -> Dispatch:
     name = table.place("Kernel_Name", "KernelName")
-    values = {key: whole(row[place]) for key, place in places.items()}
+    values = {key: (moment if key in ("start", "end") else whole)(row[place]) for key, place in places.items()}
     return Dispatch(kernel=sys.intern(row[name]) if name is not None else "", **values)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from kbserver.core.errors import KbError
 from kbserver.runs.profiler_import.gathered import PASSES, WAVES_COUNTER, Dispatch, Gathered, expected_waves
+from kbserver.runs.profiler_import.old_versions import arches_of, old_version_notes
 from kbserver.runs.profiler_import.report import ImportedAgent, ImportedKernel, Impossible
 from kbserver.runs.profiler_import.units import PERCENT
 
@@ -26,6 +28,13 @@ _PER_REQUEST = (
 )
 """Kilobytes, the requests that carried them, bytes of the largest request."""
 MAX_CLOCK_MHZ, MOST_XCCS = 3000, 8
+LONG_US = 1000.0
+"""Some 300,000 clocks around a kernel are a seventh of a millisecond: of longer kernels they are little."""
+# Metrics of rocprofv3 with GRBM_GUI_ACTIVE in the denominator (rocprofv3-counter-defs, expressions).
+OVER_CYCLES = re.compile(
+    r"(MFMA|Mfma)Util|[VS]ALUBusy|\w+PipeIssueUtil|LDSBankConflict|LdsUtil|OccupancyPercent|MeanOccupancyPerCU"
+    r"|MemUnit(Busy|Stalled)|WriteUnitStalled|ALUStalledByLDS|BANDWIDTH_EA"
+)
 _LIMITS = (
     ("workgroup", 1024, "a workgroup has at most 1,024 work-items"),
     ("vgprs", 512, "a wavefront has at most 512 vector registers"),
@@ -114,6 +123,7 @@ def notes_of(gathered: Gathered, kernels: Sequence[ImportedKernel]) -> list[str]
         notes.append(f"{gathered.blank} counter cells are blank or no number and were left out")
     if any(kernel.lds_bytes == 0 and _counts(kernel, "SQ_INSTS_LDS") for kernel in kernels):
         notes.append("LDS bytes 0 beside LDS instructions: the column leaves out LDS that is requested at launch")
+    notes += old_version_notes(arches_of((one.get("arch") for one in gathered.agents), kernels), kernels)
     notes += _clock_notes(gathered, kernels)
     if gathered.summed:
         shown = ", ".join(sorted(gathered.summed)[:3])
@@ -140,22 +150,44 @@ def _passes_differ(dispatches: Sequence[Dispatch]) -> bool:
 
 def _clock_notes(gathered: Gathered, kernels: Sequence[ImportedKernel]) -> list[str]:
     """Explain cycle counters that are sums: set against the time they give clocks that no chip has."""
+    notes = []
     counters = {(kernel.short_name, one.name): one.median for kernel in kernels for one in kernel.counters}
     found = next(((kernel, counters[kernel.short_name, name], name) for kernel in kernels for name in CYCLES
                   if (kernel.short_name, name) in counters), None)  # fmt: skip
-    if found is None:
-        return []
-    kernel, cycles, name = found
-    xccs = {one["xccs"] for one in gathered.agents if one.get("xccs")}
-    known = f"{xccs.pop()} here" if len(xccs) == 1 else "8 on MI300X and MI350X, 6 on MI300A, 1 on MI200, in SPX mode"
-    text = f"GRBM counters are sums over the XCDs: divide by their number, {known}"
-    if kernel.duration and kernel.duration.median_us:
-        mhz = cycles / kernel.duration.median_us
-        if mhz > MAX_CLOCK_MHZ:
-            text += f"; as it stands {name} of {kernel.short_name} would mean {mhz / 1000:.1f} GHz"
-            if mhz > MAX_CLOCK_MHZ * MOST_XCCS:
-                text += f", and {mhz / 1000 / MOST_XCCS:.1f} by {MOST_XCCS} XCDs: it counted time around the kernel too"
-    return [text]
+    if found is not None:
+        kernel, cycles, name = found
+        xccs = {one["xccs"] for one in gathered.agents if one.get("xccs")}
+        known = (
+            f"{xccs.pop()} here" if len(xccs) == 1 else "8 on MI300X and MI350X, 6 on MI300A, 1 on MI200, in SPX mode"
+        )
+        text = f"GRBM counters are sums over the XCDs: divide by their number, {known}"
+        if kernel.duration and kernel.duration.median_us:
+            mhz = cycles / kernel.duration.median_us
+            if mhz > MAX_CLOCK_MHZ:
+                text += f"; as it stands {name} of {kernel.short_name} would mean {mhz / 1000:.1f} GHz"
+                if mhz > MAX_CLOCK_MHZ * MOST_XCCS:
+                    text += f", and {mhz / 1000 / MOST_XCCS:.1f} by {MOST_XCCS} XCDs"
+        notes.append(text)
+    return [*notes, *_short_kernels(kernels)]
+
+
+def _short_kernels(kernels: Sequence[ImportedKernel]) -> list[str]:
+    """Say that the clocks around a kernel are counted too, and which figures have them below the line."""
+    for kernel in kernels:
+        over = [one.name for one in kernel.counters if one.name in CYCLES or OVER_CYCLES.fullmatch(one.name)]
+        time = kernel.duration.median_us if kernel.duration else None
+        if not over or (time is not None and time >= LONG_US):
+            continue
+        whose = "a kernel below 1 ms" if time is None else f"{kernel.short_name}, {time:g} us,"
+        text = (
+            f"GRBM_GUI_ACTIVE of {whose} counts time around it too: of copies of 13 to 17 us 311,000 to 378,000 cycles "
+            "an XCD on MI300, ten times the kernel, and 1.8 times on MI200 [rocprof-compute-test-data]"
+        )
+        shares = [name for name in over if name not in CYCLES]
+        if shares:
+            text += f"; {', '.join(shares[:4])} divide by it and are too low by as much"
+        return [f"{text}; take SQ_BUSY_CYCLES over the shader engines, or a longer kernel"]
+    return []
 
 
 def _counts(kernel: ImportedKernel, name: str) -> bool:

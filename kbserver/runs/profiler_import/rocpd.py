@@ -20,7 +20,7 @@ MAGIC = b"SQLite format 3\0"
 MAX_BYTES = 2 << 30
 MAX_STEPS, STEP = 50_000, 20_000
 """What a database may compute: 1,000 million instructions of SQLite's machine, some seconds. Views are code."""
-MAX_VALUE = 1 << 20
+MAX_VALUE, MAX_AGENTS = 1 << 20, 1024
 _ALLOWED = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ)
 # Functions of the tool's views, and others that only compute. json_extract is why the schema must be trusted: SQLite
 # refuses it in a view otherwise.
@@ -41,7 +41,7 @@ _COUNTER_COLUMNS = {
 
 _READ = {
     *_KERNEL_COLUMNS.values(), *_COUNTER_COLUMNS.values(), "name", "kernel_name", "guid", "dispatch_id", "counter_name",
-    "value", *(f"{stem}_{axis}" for stem in ("grid", "workgroup") for axis in "xyz"),
+    "value", "type", "product_name", *(f"{stem}_{axis}" for stem in ("grid", "workgroup") for axis in "xyz"),
 }  # fmt: skip
 
 
@@ -76,6 +76,8 @@ def read_rocpd(path: Path, into: Gathered, *, room: int) -> int:
                     where=str(path),
                     hint=_HINT,
                 )
+            if "rocpd_info_agent" in names:
+                _agents(database, into)
             rows = _kernels(database, into, room)
             if "counters_collection" in names:
                 rows += _counters(database, into, room - rows)
@@ -126,6 +128,24 @@ def _kernels(database: sqlite3.Connection, into: Gathered, room: int) -> int:
         into.dispatches.append(one)
         rows += 1
     return rows
+
+
+def _agents(database: sqlite3.Connection, into: Gathered) -> None:
+    """Read which GPUs there were: the same registers and bytes mean something else on another target."""
+    for row in _select(database, "rocpd_info_agent", MAX_AGENTS):
+        if str(_get(row, "type")).upper() != "GPU":
+            continue
+        arch = str(_get(row, "name") or "")
+        into.agents.append(
+            {
+                "name": str(_get(row, "product_name") or arch),
+                "arch": arch if arch.startswith("gfx") else None,
+                "compute_units": None,
+                "xccs": None,
+                "lds_bytes": None,
+                "max_clock_mhz": None,
+            }
+        )
 
 
 def _counters(database: sqlite3.Connection, into: Gathered, room: int) -> int:

@@ -135,3 +135,10 @@ def whole(text: str | None) -> int | None:
         return int(cleaned)
     value = number(cleaned)
     return int(value) if value is not None and abs(value) < 1e18 and value == int(value) else None
+
+
+def moment(text: str | None) -> int | None:
+    """Return a time stamp in nanoseconds: rocprof-compute writes the mean of merged passes, which may end in a half."""
+    exact = whole(text)
+    value = number(text) if exact is None else None
+    return exact if value is None or abs(value) >= 1e18 else int(value)

@@ -78,3 +78,23 @@ def test_lookups_of_l1_are_not_compared_and_why_is_said(tmp_path: Path) -> None:
     assert (
         "note: TCP_TOTAL_CACHE_ACCESSES_sum: not compared: it counts lookups, 16 for a contiguous instruction" in text
     )
+
+
+@pytest.mark.parametrize(
+    ("arch", "counters", "said"),
+    [
+        # 65,640 requests of 128 bytes, as versions before 2026 count them on gfx950 and as later ones do.
+        ("gfx950", {"FETCH_SIZE": 4102.5, "TCC_EA0_RDREQ_sum": 65_640}, True),
+        ("gfx950", {"FETCH_SIZE": 8205, "TCC_EA0_RDREQ_sum": 65_640}, False),
+        ("gfx90a", {"FETCH_SIZE": 8192.5, "TCC_EA_RDREQ_sum": 131_080}, False),  # MI200 has no requests of 128 bytes
+    ],
+)
+def test_a_ratio_of_bytes_that_may_be_half_says_so(
+    arch: str, counters: dict[str, float], said: bool, tmp_path: Path
+) -> None:
+    pytest.importorskip("llvmlite")
+    report = beside(tmp_path, arch, {"SQ_WAVES": WAVES, **counters})
+    assert report.imported is not None
+    (found,) = [one for one in report.imported.compared if one.counter == "FETCH_SIZE"]
+    assert found.emulated == 512 and found.imported == round(counters["FETCH_SIZE"] * 1024 / WAVES, 4)
+    assert ("may be half" in (found.remark or "")) == said

@@ -137,7 +137,7 @@ def test_wavefronts_that_were_summed_over_instances_are_named_as_such(tmp_path: 
 def test_cycles_that_are_sums_over_xcds_are_explained_by_the_clock_they_would_mean(tmp_path: Path) -> None:
     # 32,000 cycles in 2 us are 16 GHz, 2 GHz an XCD of eight.
     profile = import_profile(str(write(tmp_path, "g.csv", NEW + new_row(1, "GRBM_GUI_ACTIVE", "32000"))))
-    (note,) = [note for note in profile.notes if note.startswith("GRBM")]
+    (note,) = [note for note in profile.notes if note.startswith("GRBM counters")]
     assert note.endswith("as it stands GRBM_GUI_ACTIVE of k would mean 16.0 GHz")
 
 
@@ -208,6 +208,9 @@ def rocpd(path: Path) -> Path:
             CREATE VIEW kernels AS SELECT guid, dispatch_id, name, start, "end", ("end" - start) AS duration,
               gx AS grid_x, gy AS grid_y, gz AS grid_z, wx AS workgroup_x, wy AS workgroup_y, wz AS workgroup_z,
               lds AS lds_size, 0 AS scratch_size, vgpr AS vgpr_count, 0 AS accum_vgpr_count, 32 AS sgpr_count FROM d_1;
+            CREATE TABLE a_1 (id, type, name, product_name, uuid);
+            INSERT INTO a_1 VALUES (0, 'CPU', 'EPYC', '', 1), (1, 'GPU', 'gfx950', 'AMD Instinct MI355X', 2);
+            CREATE VIEW rocpd_info_agent AS SELECT * FROM a_1;
             CREATE TABLE p_1 (dispatch_id, counter_name, part);
             INSERT INTO p_1 VALUES (1, 'SQ_INSTS_VALU', 4087000.0), (1, 'SQ_INSTS_VALU', 520.0),
               (1, 'SQ_WAVES', 1888.0), (1, 'SQ_BLANK', NULL);
@@ -230,6 +233,10 @@ def test_a_rocpd_database_is_read_through_its_views(tmp_path: Path) -> None:
     assert kernel.dispatches == 1  # it is in both views
     assert any(note.startswith("all times are of runs with counters") for note in profile.notes)
     assert kernel.duration is not None and kernel.duration.median_us == 5.0
+    assert [(one.name, one.arch) for one in profile.agents] == [("AMD Instinct MI355X", "gfx950")]
+    assert "GPU AMD Instinct MI355X (gfx950): clock unknown" in render_plain(
+        render(profile_kernel(from_path=str(path)))
+    )
     assert path.read_bytes() == before and not list(tmp_path.glob("results.db-*"))
 
 
@@ -321,3 +328,38 @@ def test_recorded_counters_have_their_known_values(shared_data: Path) -> None:
     assert {one.counter for one in odd.impossible} == {"max_sclk", "compute_units"}
     roofline = import_profile(str(folder / "gfx90a-mi200-104cu-rocprof-compute-roofline.csv")).roofline
     assert roofline["HBMBw"] == pytest.approx(1388.76, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("counters", "duration_us", "said"),
+    [
+        # AMD's copy on MI300X: 2,562,960 in 16.16 us (rocprof-compute-test-data, dispatch_0).
+        ({"GRBM_GUI_ACTIVE": 2_562_960}, 16.16, ("GRBM_GUI_ACTIVE of k, 16.16 us, counts time around it too",)),
+        ({"VALUBusy": 3, "OccupancyPercent": 2}, 16.16, ("OccupancyPercent, VALUBusy divide by it and are too low",)),
+        ({"MeanOccupancyPerCU": 2}, None, ("GRBM_GUI_ACTIVE of a kernel below 1 ms",)),
+        ({"GRBM_GUI_ACTIVE": 33_600_000, "VALUBusy": 90}, 2000, ()),
+        ({"SQ_BUSY_CYCLES": 532_875, "VALUUtilization": 99}, 16.16, ()),  # neither is made of GRBM_GUI_ACTIVE
+    ],
+)
+def test_clocks_around_a_short_kernel_are_said_and_what_they_make_too_low(
+    counters: dict[str, float], duration_us: float | None, said: tuple[str, ...], tmp_path: Path
+) -> None:
+    rows = "".join(new_row(1, name, str(value)) for name, value in counters.items())
+    stamps = "," if duration_us is None else f"1000,{1000 + round(1000 * duration_us)}"
+    profile = import_profile(str(write(tmp_path, "g.csv", NEW + rows.replace("1000,3000", stamps))))
+    found = [note for note in profile.notes if "counts time around it too" in note]
+    assert [part in note for part, note in zip(said, found, strict=True)] == [True] * len(said)
+
+
+def test_what_a_file_does_not_say_is_not_shown_as_zero(tmp_path: Path) -> None:
+    path = write(tmp_path, "old.csv", OLD + '1,1,1,4096,"k(int)",256,8,"SQ_WAVES",64\n')
+    text = render_plain(render(profile_kernel(from_path=str(path))))
+    assert "8 VGPR" in text and "AGPR" not in text and "None" not in text
+
+
+def test_mean_times_of_merged_passes_are_read(tmp_path: Path) -> None:
+    # As in AMD's record of MI350: the columns of time are means and end in a half.
+    header = "Dispatch_ID,Grid_Size,Kernel_Name,Start_Timestamp,End_Timestamp\n"
+    text = header + "0,64,k,1248227792617386.5,1248227792639148.5\n"
+    kernel = only_kernel(import_profile(str(write(tmp_path, "pmc_perf.csv", text))))
+    assert kernel.duration is not None and kernel.duration.median_us == 21.762
