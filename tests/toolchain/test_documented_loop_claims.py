@@ -115,6 +115,32 @@ def test_neither_a_memory_clobber_nor_a_store_of_a_value_used_again_adds_a_wait(
     assert "s_waitcnt" not in inner_loop(assembly(STORED_VALUE))
 
 
+TILES = """
+KERNEL void k(const h4 *a, f4 *c, int tiles, int steps) {
+  for (int t = 0; t < tiles; t++) {
+    f4 acc = {0, 0, 0, 0};
+    for (int i = 0; i < steps; i++) {
+      h4 x = a[(t * steps + i) * 512 + LANE], y = a[(t * steps + i) * 512 + 256 + LANE];
+      acc = __builtin_amdgcn_mfma_f32_16x16x16f16(x, y, acc, 0, 0, 0);
+    }
+    c[t * 256 + LANE] = acc;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
+def test_the_next_tile_clears_the_stored_accumulator_without_waiting_for_the_store(arch: str):
+    text = assembly(TILES, arch=arch)
+    store = re.search(r"global_store_dwordx4 v\[\d+:\d+\], v\[(\d+):\d+\], off", text)
+    assert store
+    cleared = re.search(rf"v_mov_b32_e32 v{store[1]}, 0\b", text[store.end() :])
+    assert cleared
+    between = text[store.end() : store.end() + cleared.start()]
+    assert "s_waitcnt" not in between
+    assert "v_mfma" not in between
+
+
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950"])
 @pytest.mark.parametrize(
     ("aligned", "xor", "writes"),
