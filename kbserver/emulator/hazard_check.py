@@ -197,7 +197,7 @@ class _Analysis:
     def _other_needs(state: _State, user: Traits) -> Iterator[tuple[_Key, int, str]]:
         if user.name in ("v_fma_f64", "v_fmac_f64") and ("f64 matrix", "", 0) in state:
             yield ("f64 matrix", "", 0), 2, "the f64 unit"
-        if ("M0", "", 0) in state and ("_load_lds_" in user.name or "addtid" in user.name):
+        if ("M0", "", 0) in state and user.uses_m0_as_address:
             yield ("M0", "", 0), 1, "m0"
 
     # What an instruction leaves behind
@@ -233,7 +233,7 @@ class _Analysis:
             return ["vector scalar"]
         if traits.is_dot:
             return ["dot result"]
-        kinds = [] if d.name.startswith("v_accvgpr_") else ["vector result"]
+        kinds = ["vector result"]
         if traits.is_transcendental:
             kinds.append("transcendental result")
         if _writes_a_part(d):

@@ -28,7 +28,7 @@ _EIGHT_BIT_SELECTORS = (0, 1)
 @dataclass(frozen=True)
 class Traits:
     """What the rules ask about an instruction. unit: matrix, vector, memory, lds, scalar or other. scalar_offset: a
-    buffer instruction whose soffset is an SGPR."""
+    buffer instruction whose soffset is an SGPR. into_lds: a load that goes to LDS directly."""
 
     unit: str
     name: str
@@ -38,6 +38,7 @@ class Traits:
     xdl: bool = False
     size: int = 0
     scalar_offset: bool = False
+    into_lds: bool = False
 
     @property
     def is_dot(self) -> bool:
@@ -54,6 +55,10 @@ class Traits:
     @property
     def is_wide_store(self) -> bool:
         return self.name.startswith(_WIDE_STORES)
+
+    @property
+    def uses_m0_as_address(self) -> bool:
+        return self.into_lds or "addtid" in self.name
 
     @property
     def reads_memory_or_lds(self) -> bool:
@@ -73,7 +78,8 @@ def traits_of(d: Decoded, arch: str) -> Traits:
     elif name.startswith("s_"):
         unit = "scalar"
     scalar_offset = name.startswith("buffer_") and bool(d.operands) and d.operands[-1].register is not None
-    return Traits(unit, name, d.encoding, scalar_offset=scalar_offset)
+    into_lds = "_load_lds_" in name or "lds" in d.modifiers
+    return Traits(unit, name, d.encoding, scalar_offset=scalar_offset, into_lds=into_lds)
 
 
 def _matrix(d: Decoded, arch: str) -> Traits:

@@ -84,6 +84,11 @@ WRITE = "v_mov_b32_e32 v0, 0"
         # Measured on MI350X: llvm/llvm-project pull request 197267. LLVM 22 inserts nothing here.
         ("buffer_store_dwordx4 v[0:3], v98, s[8:11], s3 offen", WRITE, 1, 1),
         ("buffer_store_dwordx2 v[0:1], v98, s[8:11], s3 offen", WRITE, 0, 0),
+        ("s_mov_b32 m0, s4", "buffer_load_dword v2, s[8:11], 0 offen lds", 1, 1),
+        ("s_mov_b32 m0, s4", "global_load_lds_dword v[2:3], off", 1, 1),
+        ("s_mov_b32 m0, s4", "buffer_load_dword v2, v3, s[8:11], 0 offen", 0, 0),
+        ("v_accvgpr_write_b32 a0, v98", F16_16.replace("v[20:23]", "a[0:3]").replace("v[0:3]", "a[0:3]"), 2, 2),
+        ("v_accvgpr_read_b32 v10, a9", F16_16, 2, 2),
     ],
 )  # fmt: skip
 def test_wait_states_that_dependent_instructions_need(first: str, second: str, gfx942: int, gfx950: int) -> None:
