@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kbserver.core.errors import UnknownName, UsageError
+from kbserver.core.errors import UsageError
 from kbserver.core.model import Record, Result
 from kbserver.core.targets import features_of
 from kbserver.ops.registry import Arg, operation
 
 if TYPE_CHECKING:
-    from kbserver.toolchain.assembly import Function, Program
+    from kbserver.toolchain.assembly import Function
     from kbserver.toolchain.build import Build
 
 MAX_LINES = 1000
@@ -74,7 +74,9 @@ def inspect_assembly(
         str | None, Arg("Text to find, case ignored: a|b finds either, * stands for anything.", flags=("--grep", "-g"))
     ] = None,
     source_line: Annotated[int | None, Arg("Only instructions of this line of the kernel source.")] = None,
-    kernel: Annotated[str | None, Arg("Only this function.")] = None,
+    kernel: Annotated[
+        str | None, Arg("Only this function: its symbol, or its C++ name: scale, ns::scale, scale<float>.")
+    ] = None,
     start: Annotated[int, Arg("First instruction to show among those that fit, from 1.")] = 1,
     limit: Annotated[int, Arg("How many to show, at most 1000.", flags=("--limit", "-n"))] = 200,
 ) -> AssemblyListing:
@@ -84,13 +86,16 @@ def inspect_assembly(
     are cut: total says how many fit, next_start where to go on.
     """  # fmt: skip
     from kbserver.toolchain.assembly import parse_assembly
+    from kbserver.toolchain.names import find_symbol
     from kbserver.toolchain.ready import KIND as GIVEN
 
     if start < 1 or limit < 1:
         raise UsageError("start and limit count from 1", where="start" if start < 1 else "limit")
     built, decided_by = _find(name, build, path, arch)
     program = parse_assembly(built.assembly_text)
-    functions = _functions(program, kernel)
+    if kernel is not None:
+        kernel = find_symbol(kernel, program.functions, where="kernel")
+    functions = [one for name, one in program.functions.items() if kernel in (None, name)]
     wanted = _matcher(grep)
     # The line tables of code that was given name the files of somebody else's build.
     main = None if built.compiler_kind == GIVEN else built.source
@@ -149,14 +154,6 @@ def find_ready(path: str, arch: str | None) -> tuple[Build, str]:
     asked, decided_by = resolve_target(arch)
     snapshot, target = open_ready(Path(path).expanduser(), asked if arch is not None else None)
     return build_ready(snapshot, target or asked), "the file" if target and arch is None else decided_by
-
-
-def _functions(program: Program, kernel: str | None) -> list[Function]:
-    if kernel is None:
-        return list(program.functions.values())
-    if kernel not in program.functions:
-        raise UnknownName("function", kernel, program.functions, where="kernel")
-    return [program.functions[kernel]]
 
 
 def _lines(function: Function, source_line: int | None, main: str | None) -> Iterator[AssemblyLine]:

@@ -141,7 +141,7 @@ def _compile(origin: Origin, options: _Options) -> CompileReport:
     )
     program = parse_assembly(built.assembly_text)
     variant = origin.variant
-    launched = _launches(origin)
+    launched = _launches(origin, built.assembly_text)
     reports, findings = [], []
     for function in program.kernels[:MAX_KERNELS]:
         report, found = _kernel_report(function, target, options.workgroup, launched.get(function.name))
@@ -235,9 +235,10 @@ def resolve_target(arch: str | None) -> tuple[str, str]:
     return targets().resolve(arch) if arch is not None else (DEFAULT_ARCH, "default")
 
 
-def _launches(origin: Origin) -> dict[str, tuple[int, int]]:
+def _launches(origin: Origin, text: str) -> dict[str, tuple[int, int]]:
     """Return (work-items of a workgroup, bytes of dynamic LDS) of each kernel that a named variant launches."""
     from kbserver.runs.expression import evaluate
+    from kbserver.toolchain.names import symbol_in
 
     if origin.task is None or origin.variant is None or origin.shape is None:
         return {}
@@ -245,8 +246,9 @@ def _launches(origin: Origin) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for step in origin.variant.steps:
         x, y, z = step.sizes_of("block", sizes)
-        items, lds = found.get(step.entry, (0, 0))
-        found[step.entry] = max(items, x * y * z), max(lds, int(evaluate(step.lds, sizes)))
+        symbol = symbol_in(text, step.entry)
+        items, lds = found.get(symbol, (0, 0))
+        found[symbol] = max(items, x * y * z), max(lds, int(evaluate(step.lds, sizes)))
     return found
 
 
@@ -383,8 +385,9 @@ def _published(origin: Origin, target: str, reports: list[KernelReport]) -> list
     if published.arch != target or origin.shape != task.published_shape:
         return []
     from kbserver.core.sources import cite
+    from kbserver.toolchain.names import plain_name
 
-    ours = next((report for report in reports if report.name == variant.entry), None)
+    ours = next((report for report in reports if variant.entry in (report.name, plain_name(report.name))), None)
     source = cite(published.source, published.locator)
     figures: list[PublishedFigure] = []
     for figure, value in published.figures:

@@ -39,11 +39,16 @@ def compare_builds(before: CompileReport, after: CompileReport, entries: tuple[s
 
 
 def _kernel(report: CompileReport, entry: str | None) -> KernelReport:
-    found = [one for one in report.kernels if entry in (None, one.name)]
+    from kbserver.toolchain.names import find_symbol
+
+    names = [one.name for one in report.kernels]
+    symbol = find_symbol(entry, names, kind="kernel", where="compare") if entry is not None else None
+    found = [one for one in report.kernels if symbol in (None, one.name)]
     if len(found) == 1:
         return found[0]
-    names = ", ".join(one.name for one in report.kernels) or "none"
-    raise UsageError(f"which kernel is to be compared? {report.source} has: {names}", where="compare")
+    raise UsageError(
+        f"which kernel is to be compared? {report.source} has: {', '.join(names) or 'none'}", where="compare"
+    )
 
 
 def _mix(prefix: str, first: dict[str, int], second: dict[str, int]) -> list[Figure]:

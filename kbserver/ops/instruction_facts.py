@@ -155,7 +155,8 @@ def hazards(instruction: Instruction, arch: str, matrix: MatrixFacts | None, suf
         key = f"{arch}.hazards.{name}"
         if key in facts:
             fact = facts.get(key)
-            value = _for_passes(fact.value, matrix)
+            value = _outside_xdl(instruction.name, name, arch, matrix)
+            value = _for_passes(fact.value, matrix) if value is None else value
             found.append(Hazard(name=fact.name, value=value, unit=fact.unit, fact=f"fact:{key}"))
     return found
 
@@ -177,6 +178,23 @@ def _hazard_names(
         yield "valu_writes_vgpr_then_dpp_reads_it"
     if any("lds" in form.mode.split() for form in instruction.forms):
         yield "salu_writes_m0_then_lds_add_tid_or_buffer_load_lds"
+
+
+def _outside_xdl(instruction: str, hazard: str, arch: str, matrix: MatrixFacts | None) -> int | None:
+    """Return the figure of an F64 or F32 form where the fact's table is that of XDL forms only, as its note says."""
+    from kbserver.emulator import hazard_rules as rules
+
+    f64 = instruction.startswith("v_mfma_f64")
+    plain_f32 = instruction.startswith("v_mfma_") and instruction.endswith("f32") and not instruction.endswith("xf32")
+    passes = matrix.cost.get("passes") if matrix else None
+    if matrix is None or not isinstance(passes, int) or not (f64 or (plain_f32 and arch != "gfx90a")):
+        return None
+    form = rules.Traits("matrix", instruction, passes=passes, f64=f64, xdl=False, size=matrix.m)
+    if hazard == "mfma_src_c_read_then_valu_write":
+        return rules.matrix_c_states(arch, form)
+    if hazard == "mfma_write_then_src_c_overlap":
+        return rules.matrix_result_states(arch, form, "overlapping C", form)
+    return None
 
 
 def _for_passes(value: JsonValue, matrix: MatrixFacts | None) -> JsonValue:

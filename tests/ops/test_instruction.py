@@ -249,6 +249,24 @@ def test_matrix_cost_and_hazards_come_from_facts() -> None:
     assert [one.value for one in read_result] == [8]
 
 
+# GCNHazardRecognizer::checkMAIHazards90A: overlapping C of one's own kind, then C overwritten (nothing but XDL waits).
+@pytest.mark.parametrize(
+    ("name", "arch", "overlap", "overwrite"),
+    [
+        ("v_mfma_f64_4x4x4_4b_f64", "gfx942", 4, 0),
+        ("v_mfma_f64_16x16x4_f64", "gfx942", 9, 0),
+        ("v_mfma_f64_16x16x4_f64", "gfx950", 17, 0),
+        ("v_mfma_f32_16x16x4_f32", "gfx942", 8, 0),
+        ("v_mfma_f32_16x16x4f32", "gfx90a", 8, 7),
+        ("v_mfma_f32_16x16x16_f16", "gfx950", 6, 3),
+    ],
+)
+def test_waits_on_c_are_those_of_the_form(name: str, arch: str, overlap: int, overwrite: int) -> None:
+    values = {one.fact.rpartition(".")[2]: one.value for one in instruction(name, arch=arch).hazards}
+    assert values["mfma_write_then_src_c_overlap"] == overlap
+    assert values["mfma_src_c_read_then_valu_write"] == overwrite
+
+
 @pytest.mark.parametrize(("name", "passes"), [("v_smfmac_f32_16x16x32_f16", 4), ("v_smfmac_i32_32x32x32_i8", 8)])
 def test_sparse_forms_of_cdna3_have_their_passes_on_gfx950(name: str, passes: int) -> None:
     answer = instruction(name, arch="gfx950")
