@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from kbserver.core.errors import UsageError
 from kbserver.runs.profile_report import ProfileReport
 from kbserver.runs.profiler_import.old_versions import arches_of, fetch_doubt, may_be_old
 from kbserver.runs.profiler_import.report import ComparedCounter, ImportedKernel, ImportedProfile
+from kbserver.toolchain.names import demangle, plain_name
 
-KIB = 1024
+KIB, MAX_NAMES = 1024, 6
+_DESCRIPTOR = re.compile(r"\s*(\[clone \.kd\]|\(\.kd\)|\.kd)$")
 NO_CACHE = "the emulator counts what wavefronts ask for; a cache answers part of it"
 _REMARKS = {
     "SQ_LDS_BANK_CONFLICT": "the emulator's is a model of banks and lane groups, docs/profile.md",
@@ -55,16 +58,36 @@ def put_beside(imported: ImportedProfile, report: ProfileReport, entry: str) -> 
 
 
 def find_kernel(imported: ImportedProfile, entry: str, name: str) -> ImportedKernel:
-    """Return the kernel of an entry symbol or a variant's name: the whole name, else a part of one only."""
-    for wanted in (entry, name):
-        exact = [one for one in imported.kernels if one.short_name.rsplit("::", 1)[-1] == wanted]
+    """Return the kernel of an entry (symbol or C++ name) or of a variant's name: the whole name, else a part of one.
+
+    Raises UsageError when the profile has none, or several instances or overloads and the entry does not tell which.
+    """
+    whole = [one for one in imported.kernels if _bare(one.name) in (entry, demangle(entry))]
+    if whole:
+        return whole[0]
+    for wanted in dict.fromkeys((entry, plain_name(entry), name)):
+        exact = [one for one in imported.kernels if _own_name(one) == wanted]
         found = exact or [one for one in imported.kernels if wanted in one.name]
+        if exact and len({_bare(one.name) for one in exact}) > 1:
+            names = "; ".join(_bare(one.name)[:80] for one in exact[:MAX_NAMES])
+            raise UsageError(f"the profile has {len(exact)} kernels called {wanted}", where=imported.source,
+                             hint=f"an entry that is a symbol tells which: {names}")  # fmt: skip
         if len(found) == 1 or exact:
             return found[0]
-    names = ", ".join(one.short_name for one in imported.kernels[:6])
+    names = ", ".join(one.short_name for one in imported.kernels[:MAX_NAMES])
     raise UsageError(
         f"the profile has no kernel {entry}", where=imported.source, hint=f"it has: {names or 'no kernel at all'}"
     )
+
+
+def _bare(name: str) -> str:
+    """Return a kernel's name without what marks its descriptor: `.kd`, `(.kd)`, `[clone .kd]`."""
+    return _DESCRIPTOR.sub("", name)
+
+
+def _own_name(kernel: ImportedKernel) -> str:
+    """Return the function's own name, of a demangled kernel or of a symbol."""
+    return plain_name(_bare(kernel.name)) if kernel.name.startswith("_Z") else kernel.short_name.rsplit("::", 1)[-1]
 
 
 def _pairs(

@@ -27,6 +27,7 @@ from kbserver.runs.references import find_reference
 from kbserver.runs.rocprof.passes import DEFINITIONS, SOURCE, measured, passes
 from kbserver.runs.rocprof.report import ProfilerPass, ProfilerRuns
 from kbserver.runs.stage import Subject, build_case, launches_of
+from kbserver.toolchain.names import plain_name, symbol_in
 
 PROGRAM, SCRIPT, OUT = "rocprofv3", "measure.sh", "out"
 DRIVER = "kbserver.devices.launch_once"
@@ -80,7 +81,8 @@ def find_profiler() -> str | None:
 
 def plan(program: str, subject: Subject, folder: str, python: str) -> list[tuple[list[str], list[str]]]:
     """Return (counters, command line) of each run: the trace of times, which has no counters, and the passes."""
-    names = "|".join(re.escape(step.entry) for step in subject.variant.steps)
+    # rocprofv3 looks at demangled names.
+    names = "|".join(re.escape(plain_name(step.entry)) for step in subject.variant.steps)
     runs: list[tuple[list[str], list[str]]] = [([], ["--kernel-trace"])]
     runs += [
         (found, ["--pmc", *found, "--kernel-include-regex", f".*({names}).*"])
@@ -121,7 +123,7 @@ def capture(subject: Subject, shape: str, seed: int) -> Path:
                 "arch": subject.arch,
                 "launches": LAUNCHES,
                 "steps": [
-                    {"slot": step.entry, "launch": asdict(launch)}
+                    {"slot": symbol_in(built.assembly_text, step.entry), "launch": asdict(launch)}
                     for step, launch in zip(variant.steps, launches, strict=True)
                 ],
                 "buffers": [{**asdict(one.layout), "file": f"{one.layout.name}.npy"} for one in bench.buffers],
