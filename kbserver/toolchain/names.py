@@ -42,10 +42,13 @@ def demangler() -> str | None:
     return shutil.which("llvm-cxxfilt") or shutil.which("c++filt") or next(filter(shutil.which, beside), None)
 
 
-def plain_name(symbol: str) -> str:
-    """Return the function's own name, without scopes and arguments; the symbol itself where none can be read."""
-    parts = name_parts(symbol)
-    return parts[-1] if parts else symbol
+def plain_name(name: str) -> str:
+    """Return a function's own name, of a symbol or a C++ name, without scopes and arguments; else what was given."""
+    parts = name_parts(name)
+    if parts:
+        return parts[-1]
+    head = re.split(r"[<(]", name.replace(ANONYMOUS, ""), maxsplit=1)[0]
+    return re.split(r"::|\s", head.strip())[-1] or name
 
 
 def find_symbol(wanted: str, symbols: Iterable[str], *, kind: str = "function", where: str | None = None) -> str:
@@ -99,8 +102,7 @@ def _fits(wanted: str, symbol: str) -> bool:
         asked = tuple(wanted.removeprefix("::").split("::"))
         return parts is not None and parts[-len(asked) :] == asked
     # Its own name first: a demangler is another process.
-    own = re.match(r"(?:.*(?:::|\s))?([^:\s]+)$", re.split(r"[<(]", wanted.replace(ANONYMOUS, ""), maxsplit=1)[0])
-    if parts is None or own is None or parts[-1] != own[1]:
+    if parts is None or parts[-1] != plain_name(wanted):
         return False
     spelled = demangle(symbol)
     if spelled is None:

@@ -116,8 +116,9 @@ def test_instances_in_a_profile_are_told_apart_by_the_symbol_or_refused(tmp_path
         profile_kernel(**files(tmp_path, "scale"), threads=1, from_path=str(tmp_path / "p.csv"))
 
 
-def test_the_command_lines_of_a_measurement_name_the_demangled_kernel(tmp_path: Path) -> None:
-    report = profile_kernel(**files(tmp_path, SCALE), threads=1, device="hip")
+@pytest.mark.parametrize("entry", ["scale", SCALE, "ns::scale"])
+def test_the_command_lines_of_a_measurement_name_the_demangled_kernel(entry: str, tmp_path: Path) -> None:
+    report = profile_kernel(**files(tmp_path, entry), threads=1, device="hip")
     assert report.profiler is not None
     assert "--kernel-include-regex '.*(scale).*'" in report.profiler.passes[1].command
     assert f'"slot": "{SCALE}"' in Path(report.profiler.folder, "launch.json").read_text()

@@ -60,6 +60,17 @@ def test_what_is_no_name_of_a_function_or_is_cut_gives_none(symbol: str) -> None
 
 
 @pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("void ns::scale<float, 4>(float*)", "scale"), ("ns::scale<a::B>", "scale"), ("bfi(float*)", "bfi"),
+        ("(anonymous namespace)::hidden(float*)", "hidden"), ("Cijk_Ailk_MT256x256", "Cijk_Ailk_MT256x256"),
+    ],
+)  # fmt: skip
+def test_the_own_name_is_read_out_of_a_cpp_name_too(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+@pytest.mark.parametrize(
     ("wanted", "symbol"),
     [
         ("_Z3bfiPj", "_Z3bfiPj"),
