@@ -35,6 +35,7 @@ ATOMICS = "gpu_arch/general/atomics.md"
 DIRECT = "gpu_arch/general/direct-to-lds.md"
 MODEL = "gpu_arch/general/memory-model.md"
 BUFFERS = "gpu_arch/general/buffer-instructions.md"
+OFFSETS = "gpu_arch/compiler/inline-assembly-errors.md"
 WIDTHS = "gpu_arch/general/access-widths.md"
 SCALARS = "gpu_arch/general/scalar-memory.md"
 AGPRS = "gpu_arch/general/agprs.md"
@@ -72,8 +73,8 @@ INSTRUCTIONS = [
     (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off", ALL),
     (COALESCING, "global_load_dwordx8 v[0:7], v[8:9], off", NONE),
     (COALESCING, "s_load_dwordx16 s[0:15], s[16:17], 0", ALL),
-    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off glc slc", CDNA2),
-    (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off sc0 sc1 nt", NEW),
+    (MODEL, "global_load_dwordx4 v[0:3], v[4:5], off glc slc", CDNA2),
+    (MODEL, "global_load_dwordx4 v[0:3], v[4:5], off sc0 sc1 nt", NEW),
     (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off offset:4096", NONE),
     (COALESCING, "global_load_dwordx4 v[0:3], v[4:5], off offset:-4096", ALL),
     (COALESCING, "global_atomic_add_f64 v[0:1], v[2:3], off", ALL),
@@ -131,7 +132,7 @@ INSTRUCTIONS = [
     (BUFFERS, "buffer_atomic_add_f64 v[0:1], v2, s[0:3], 0 offen", ALL),
     (BUFFERS, "buffer_load_format_xyzw v[0:3], v4, s[0:3], 0 idxen", ALL),
     (BUFFERS, "buffer_load_dwordx4 v[0:3], v[4:5], s[0:3], 0 addr64", NONE),
-    (BUFFERS, "buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen offset:4096", ALL),
+    (OFFSETS, "buffer_load_dwordx4 v[0:3], v4, s[0:3], 0 offen offset:4096", ALL),
     (WIDTHS, "flat_load_dwordx4 v[0:3], v[4:5] offset:-8", NONE),
     (WIDTHS, "global_load_short_d16_hi v0, v[2:3], off", ALL),
     (SCALARS, "s_load_u8 s0, s[2:3], 0", NONE),
