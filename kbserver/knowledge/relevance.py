@@ -50,6 +50,8 @@ become slower faster works worked hangs fails breaks behaves differs different s
 ASKS_FOR_COUNTERPART = frozenset(map(stem, _COUNTERPART.split()))
 _COUNTER = re.compile(r"(?:cpc|cpf|grbm|spi|sq|sqc|ta|tcc|tcp|td)_[a-z0-9_]+")
 """A counter of one of the blocks, whether or not it exists: `TA_BUSY` stands for `TA_TA_BUSY`."""
+_MNEMONIC = re.compile(r"(?:s|v|ds)_[a-z]\w*")
+"""How instructions begin: of one without its type (`s_quadmask`) the rest says what it is."""
 _MIXED = re.compile(r"(?=.*\d)[a-z][a-z0-9]{4,}")
 """A part of a name that says of what field it is: `scalef32`, not `v2` or `args`."""
 
@@ -114,7 +116,8 @@ def _is_ours(word: Word, terms: Terms) -> bool:
         return True
     whole = terms.get(word.text)
     # A name that nothing holds may be cut or new; a part such as scalef32 still says of what it is one.
-    parts = [word.text] if whole else [part for part in word.terms if _MIXED.fullmatch(part)]
+    shape = re.compile(r"\w{3,}") if _MNEMONIC.fullmatch(word.text) else _MIXED
+    parts = [word.text] if whole else [part for part in word.terms if shape.fullmatch(part)]
     return any(term.topic for term in map(terms.get, parts) if term is not None)
 
 
