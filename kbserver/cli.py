@@ -6,6 +6,7 @@ Exit status: 0 yes, 1 no, 2 usage, 3 cannot tell here.
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
 import os
@@ -61,6 +62,33 @@ def _show_progress(text: str) -> None:
         click.echo(f"\r\x1b[K{text[:100]}", err=True, nl=False)
 
 
+class _TextCommand(click.Command):
+    """A command that takes free text: what begins with a dash and is no option of ours is a word of it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = {name: one for one in self.get_params(ctx) if isinstance(one, click.Option) for name in one.opts}
+        options, words, rest = [], [], iter(args)
+        for arg in rest:
+            name, equals, _ = arg.partition("=")
+            option = known.get(name)
+            if arg == "--":
+                words += rest
+            elif option is not None:
+                options.append(arg)
+                if not option.is_flag and not equals:
+                    value = next(rest, None)
+                    if value is None:
+                        return super().parse_args(ctx, args)  # says that the option needs one
+                    options.append(value)
+            elif arg[:2] in known and arg[2:].isdigit():  # -n3
+                options.append(arg)
+            elif not arg.startswith("--") or " " in arg or not difflib.get_close_matches(name, known, cutoff=0.8):
+                words.append(arg)
+            else:
+                options.append(arg)  # misspelt: click says which is near
+        return super().parse_args(ctx, [*options, "--", *words] if words else options)
+
+
 def _command_of(op: Operation) -> click.Command:
     params: list[click.Parameter] = [_click_parameter(p) for p in op.parameters]
     params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print the typed result as JSON."))
@@ -76,7 +104,8 @@ def _command_of(op: Operation) -> click.Command:
             _print_text(result, op.area)
         ctx.exit(3 if op.cannot_tell(result) else 1 if op.says_no(result) else 0)
 
-    return click.Command(op.command, params=params, callback=callback, help=op.description, short_help=op.title)
+    kind = _TextCommand if any(parameter.arg.words for parameter in op.parameters) else click.Command
+    return kind(op.command, params=params, callback=callback, help=op.description, short_help=op.title)
 
 
 def _click_parameter(parameter: Parameter) -> click.Parameter:
