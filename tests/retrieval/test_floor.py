@@ -34,6 +34,7 @@ PRACTICE = FOLDER / "threads_practice.yaml"
 PRACTICE_2 = FOLDER / "threads_practice2.yaml"
 OPENED = FOLDER / "threads_a.yaml"
 OPENED_2 = FOLDER / "threads_d.yaml"
+OPENED_3 = FOLDER / "threads_f.yaml"
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,8 @@ OPENED_2 = FOLDER / "threads_d.yaml"
         (OPENED, "short_query", 0.80, 0.93),
         (OPENED_2, "question", 0.80, 0.93),
         (OPENED_2, "short_query", 0.80, 0.93),
+        (OPENED_3, "question", 0.78, 0.92),
+        (OPENED_3, "short_query", 0.80, 0.93),
     ],
 )
 def test_questions_are_answered_by_the_first_hit_and_in_the_first_three(
