@@ -95,7 +95,7 @@ INSTRUCTIONS = [
     (WAITS, "s_waitcnt vscnt(0)", NONE),
     (WAITS, "s_barrier_signal -1", NONE),
     (WAITS, "s_barrier_wait -1", NONE),
-    (WAITS, "buffer_inv sc1", NEW),
+    (MODEL, "buffer_inv sc1", NEW),
     (LANES, "v_permlane32_swap_b32 v0, v1", CDNA4),
     (LANES, "v_permlane16_swap_b32 v0, v1", CDNA4),
     (LANES, "v_permlane16_b32 v0, v1, s0, s1", NONE),
