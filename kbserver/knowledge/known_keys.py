@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,23 +25,27 @@ AT_REST_NS = 3_000_000_000
 """A file that changed less than this before it was read could change again and show the same times: some file systems
 count in steps of two seconds."""
 
-Fingerprint = tuple[tuple[str, int, int, int, int], ...]
+State = tuple[int, int, int, int]
+"""Times of change, size and inode of a file; zeros when it is missing."""
+Fingerprint = tuple[tuple[str, ...], tuple[State, ...]]
+"""The files, and the state of each."""
+# Programs can set st_mtime back, as unpacking does; st_ctime they cannot.
+_state: Callable[[os.stat_result], State] = operator.attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino")
 
 
 def fingerprint(files: Iterable[Path]) -> Fingerprint:
     """Return what stat says of each file; a missing one counts as such."""
-    return tuple(_stats(files))
+    names = tuple(map(os.fspath, files))
+    with suppress(OSError):
+        return names, tuple(map(_state, map(os.stat, names)))  # every search does this: the loop runs in C
+    return names, tuple(map(_state_if_there, names))
 
 
-def _stats(files: Iterable[Path]) -> Iterator[tuple[str, int, int, int, int]]:
-    for path in map(os.fspath, files):
-        try:
-            stat = os.stat(path)
-        except OSError:
-            yield path, 0, 0, 0, 0
-        else:
-            # Programs can set st_mtime back, as unpacking does; st_ctime they cannot.
-            yield path, stat.st_mtime_ns, stat.st_size, stat.st_ino, stat.st_ctime_ns
+def _state_if_there(name: str) -> State:
+    try:
+        return _state(os.stat(name))
+    except OSError:
+        return 0, 0, 0, 0
 
 
 class KnownKeys:
@@ -57,7 +62,7 @@ class KnownKeys:
     def remember(self, state: Fingerprint, key: str, now_ns: int | None = None) -> None:
         """Keep the key of a state, unless some file changed just before `now_ns` (default: the time)."""
         now_ns = time.time_ns() if now_ns is None else now_ns
-        if any(max(modified, changed) > now_ns - AT_REST_NS for _, modified, _, _, changed in state):
+        if any(max(modified, changed) > now_ns - AT_REST_NS for modified, changed, _, _ in state[1]):
             return
         known = {name: kept for name, kept in self._read().items() if name != _name(state)}
         kept = [*known.items()][-(KEPT_STATES - 1) :]
