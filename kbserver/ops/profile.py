@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from kbserver.core.errors import NoDevice, Unavailable, UsageError
-from kbserver.ops.compile import resolve_target
 from kbserver.ops.kernel_arguments import (
     AsVariant,
     HostThreads,
@@ -235,7 +234,7 @@ def _launches_left_out(subject: Subject) -> list[str]:
 
 def _where(device: str, arch: str | None, path: str | None) -> tuple[str | None, str, str]:
     """Return (why there is no GPU to measure on, target, how it was decided)."""
-    from kbserver.ops.where import gpu_target, target_of
+    from kbserver.ops.where import gpu_target, run_target, target_of
 
     if device != "hip":
         return None, *target_of(arch, path)
@@ -244,7 +243,7 @@ def _where(device: str, arch: str | None, path: str | None) -> tuple[str | None,
     try:
         gpu, _ = find_gpu("hip")
     except NoDevice as error:
-        return f"no AMD GPU here: {error.message}", *resolve_target(arch)
+        return f"no AMD GPU here: {error.message}", *run_target(arch)
     return None, *gpu_target(gpu, arch)
 
 

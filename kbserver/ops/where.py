@@ -21,7 +21,6 @@ def choose(device: str, arch: str | None, path: str | None) -> tuple[str, str, C
     """
     from kbserver.devices import GPUS, find_device
 
-    _refuse_features(arch)
     if device in GPUS:
         choice = find_device(device)
         return *gpu_target(choice.device, arch), choice  # type: ignore[arg-type]
@@ -33,16 +32,18 @@ def target_of(arch: str | None, path: str | None) -> tuple[str, str]:
     """Return (target, how it was decided): `arch`, else the target of the machine code in a file, else the default."""
     from kbserver.toolchain.ready import is_ready, open_ready
 
-    _refuse_features(arch)
     if arch is None and path is not None and is_ready(path):
         _, named = open_ready(Path(path).expanduser(), None)
         if named is not None:
             return resolve_target(named)[0], "the file"
-    return resolve_target(arch)
+    return run_target(arch)
 
 
-def _refuse_features(arch: str | None) -> None:
-    """A run must not claim features that its build does not have."""
+def run_target(arch: str | None) -> tuple[str, str]:
+    """Return (target, how it was decided) of a run, which must not claim features that its build does not have.
+
+    Raises UnknownName, UsageError.
+    """
     features = features_of(arch or "")
     if features:
         raise UsageError(
@@ -50,6 +51,7 @@ def _refuse_features(arch: str | None) -> None:
             where="arch",
             hint=f"--arch {(arch or '').split(':')[0]}; `kb compile` and `kb asm` take features",
         )
+    return resolve_target(arch)
 
 
 def gpu_target(gpu: Gpu, arch: str | None) -> tuple[str, str]:
@@ -59,7 +61,7 @@ def gpu_target(gpu: Gpu, arch: str | None) -> tuple[str, str]:
     if gpu.name == "cuda":
         raise UsageError(f"{arch} code cannot run here: the device is {gpu.identity.name}, {gpu.arch}", where="arch",
                          hint="leave --arch out: portable kernels are built for the device")  # fmt: skip
-    target, decided_by = resolve_target(arch)
+    target, decided_by = run_target(arch)
     if target != gpu.arch:
         raise UsageError(f"the build would be for {target}, the device is {gpu.arch} ({gpu.identity.name})",
                          where="arch", hint=f"--arch {gpu.arch}")  # fmt: skip

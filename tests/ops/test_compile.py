@@ -102,10 +102,12 @@ def test_features_that_do_not_exist_are_refused(arch: str, message: str) -> None
             operations()[name].call({**arguments, "arch": arch})
 
 
-@pytest.mark.parametrize("name", ["verify_kernel", "profile_kernel"])
-def test_runs_do_not_claim_features_that_their_build_lacks(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "how"), [("verify_kernel", {}), ("profile_kernel", {}), ("profile_kernel", {"device": "hip"})]
+)
+def test_runs_do_not_claim_features_that_their_build_lacks(name: str, how: dict[str, str]) -> None:
     with pytest.raises(UsageError, match="without xnack-"):
-        operations()[name].call({"name": "step1_naive", "arch": "gfx942:xnack-"})
+        operations()[name].call({"name": "step1_naive", "arch": "gfx942:xnack-", **how})
 
 
 @published_compiler

@@ -200,4 +200,6 @@ def test_wrong_baselines_are_refused(fakehip: FakeHip) -> None:
 def test_a_build_for_another_target_is_refused(fakehip: FakeHip) -> None:
     with pytest.raises(UsageError, match=r"gfx942.*gfx950 \(AMD Instinct MI355X\)"):
         timed(name="step1_naive", arch="MI300X")
+    with pytest.raises(UsageError, match="without xnack-"):
+        timed(name="step1_naive", arch="gfx950:xnack-")
     assert fakehip.launches == []
