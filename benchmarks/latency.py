@@ -11,14 +11,17 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from mcp import Client, StdioServerParameters
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.fresh import fresh_search_s
 
 QUERIES = (
     "How much LDS can one workgroup use on MI355X",
@@ -59,31 +62,14 @@ async def mcp_times(calls: int) -> dict[str, list[float]]:
     return times
 
 
-def process_times(runs: int) -> list[float]:
-    """Return seconds of `kb search` as a fresh process, the index cache being warm.
-
-    pip compiles what it installs to bytecode: a checkout that may not write any would compile some forty modules a run.
-    """
-    command = [sys.executable, "-m", "kbserver", "search", QUERIES[0]]
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    subprocess.run(command, check=True, capture_output=True, env=environment)
-    times = []
-    for _ in range(runs):
-        start = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True, env=environment)
-        times.append(time.perf_counter() - start)
-    return times
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=300)
     parser.add_argument("--runs", type=int, default=15)
     arguments = parser.parse_args()
     mcp = asyncio.run(mcp_times(arguments.calls))
-    process = process_times(arguments.runs)
     report: dict[str, Any] = {
-        "kb_search_fresh_process_s": {"p50": statistics.median(process), "min": min(process), "n": len(process)},
+        "kb_search_fresh_process_s": fresh_search_s(QUERIES[0], arguments.runs),
         "mcp_ms": {
             name: {"p50": statistics.median(values), "p95": sorted(values)[int(0.95 * len(values))], "n": len(values)}
             for name, values in mcp.items()

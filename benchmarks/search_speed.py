@@ -14,7 +14,6 @@ import os
 import platform
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.fresh import fresh_search_s  # noqa: E402
 from kbserver.core.paths import Roots, current_roots, use_roots  # noqa: E402
 from kbserver.ops import search  # noqa: E402
 from kbserver.ops.corpus import search_index  # noqa: E402
@@ -54,20 +54,6 @@ def resident_mib() -> float:
     return round(pages * resource.getpagesize() / 2**20, 1)
 
 
-def fresh_process_s(workspace: Path, runs: int) -> dict[str, float]:
-    command = [sys.executable, "-m", "kbserver", "--workspace", str(workspace), "search", "LDS size of MI355X"]
-    # pip compiles what it installs: a checkout that may not write bytecode would compile some forty modules a run.
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    environment |= {"PYTHONPATH": str(ROOT)}
-
-    def run() -> None:
-        subprocess.run(command, check=True, capture_output=True, cwd=ROOT, env=environment)
-
-    run()
-    times = sorted(milliseconds(run) / 1e3 for _ in range(runs))
-    return {"p50": round(statistics.median(times), 3), "min": round(times[0], 3), "n": runs}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=15, help="fresh processes")
@@ -92,7 +78,9 @@ def main() -> None:
             report["index_query_ms"] = spread([milliseconds(lambda q=query: index.search(q)) for query in queries])
             report["search_operation_ms"] = spread([milliseconds(lambda q=query: search(q)) for query in queries])
             report["resident_mib_after"] = resident_mib()
-        report["kb_search_fresh_process_s"] = fresh_process_s(Path(folder), arguments.runs)
+        report["kb_search_fresh_process_s"] = fresh_search_s(
+            "LDS size of MI355X", arguments.runs, "--workspace", folder
+        )
     print(json.dumps(report, indent=2))
     if arguments.write:
         arguments.write.parent.mkdir(parents=True, exist_ok=True)

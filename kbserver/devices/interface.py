@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kbserver.devices.buffers import SharedBuffer
+
+if TYPE_CHECKING:
+    from kbserver.toolchain.build import Build
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,13 @@ class Code:
     entry: str
     arch: str
     image: bytes | None = None
+
+    @classmethod
+    def of(cls, built: Build, entry: str, arch: str) -> Code:
+        """Return a kernel of a build by its symbol or its C++ name. Raises UsageError when several have that name."""
+        from kbserver.toolchain.names import symbol_in  # workers read this module, and never look for a name
+
+        return cls(built.assembly_text, symbol_in(built.assembly_text, entry), arch, built.image)
 
 
 @dataclass(frozen=True)

@@ -82,13 +82,18 @@ def traits_of(d: Decoded, arch: str) -> Traits:
     return Traits(unit, name, d.encoding, scalar_offset=scalar_offset, into_lds=into_lds)
 
 
+def matrix_inputs(name: str) -> tuple[bool, bool]:
+    """Return whether a matrix instruction multiplies F64, and whether it multiplies F32: neither is an XDL form."""
+    f64 = "_f64_" in name
+    return f64, not f64 and name.endswith("f32") and not name.endswith("xf32")
+
+
 def _matrix(d: Decoded, arch: str) -> Traits:
     name = d.name
     parts = name.removeprefix("v_").split("_")
     shape = next(part for part in parts if part.count("x") == 2)
     size = int(shape.partition("x")[0])
-    f64 = "_f64_" in name
-    plain_f32 = not f64 and name.endswith("f32") and not name.endswith("xf32")
+    f64, plain_f32 = matrix_inputs(name)
     return Traits("matrix", name, "", _passes(d, arch, size, f64, plain_f32), f64, not f64 and not plain_f32, size)
 
 

@@ -52,6 +52,7 @@ _COUNTER = re.compile(r"(?:cpc|cpf|grbm|spi|sq|sqc|ta|tcc|tcp|td)_[a-z0-9_]+")
 """A counter of one of the blocks, whether or not it exists: `TA_BUSY` stands for `TA_TA_BUSY`."""
 _MNEMONIC = re.compile(r"(?:s|v|ds)_[a-z]\w*")
 """How instructions begin: of one without its type (`s_quadmask`) the rest says what it is."""
+_LONG = re.compile(r"\w{3,}")
 _MIXED = re.compile(r"(?=.*\d)[a-z][a-z0-9]{4,}")
 """A part of a name that says of what field it is: `scalef32`, not `v2` or `args`."""
 
@@ -116,7 +117,7 @@ def _is_ours(word: Word, terms: Terms) -> bool:
         return True
     whole = terms.get(word.text)
     # A name that nothing holds may be cut or new; a part such as scalef32 still says of what it is one.
-    shape = re.compile(r"\w{3,}") if _MNEMONIC.fullmatch(word.text) else _MIXED
+    shape = _LONG if _MNEMONIC.fullmatch(word.text) else _MIXED
     parts = [word.text] if whole else [part for part in word.terms if shape.fullmatch(part)]
     return any(term.topic for term in map(terms.get, parts) if term is not None)
 

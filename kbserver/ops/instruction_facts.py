@@ -165,11 +165,13 @@ def _hazard_names(
     instruction: Instruction, kind: InstructionClass | None, matrix: MatrixFacts | None, suffix: str
 ) -> Iterator[str]:
     if matrix:
-        name = instruction.name
-        if name.startswith("v_mfma_f64"):
+        from kbserver.emulator.hazard_rules import matrix_inputs
+
+        f64, plain_f32 = matrix_inputs(instruction.name)
+        if f64:
             yield f"mfma_f64_{matrix.m}x{matrix.n}x{matrix.k}_write_then_read"
             yield "mfma_f64_then_v_fma_f64"
-        elif name.endswith("f32") and not name.endswith("xf32"):
+        elif plain_f32:
             yield "mfma_f32_non_xdl_write_then_read"
         else:
             yield "mfma_xdl_write_then_read"
@@ -184,8 +186,7 @@ def _outside_xdl(instruction: str, hazard: str, arch: str, matrix: MatrixFacts |
     """Return the figure of an F64 or F32 form where the fact's table is that of XDL forms only, as its note says."""
     from kbserver.emulator import hazard_rules as rules
 
-    f64 = instruction.startswith("v_mfma_f64")
-    plain_f32 = instruction.startswith("v_mfma_") and instruction.endswith("f32") and not instruction.endswith("xf32")
+    f64, plain_f32 = rules.matrix_inputs(instruction)
     passes = matrix.cost.get("passes") if matrix else None
     if matrix is None or not isinstance(passes, int) or not (f64 or (plain_f32 and arch != "gfx90a")):
         return None

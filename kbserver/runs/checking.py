@@ -11,7 +11,6 @@ from kbserver.runs.findings import Findings
 from kbserver.runs.report import ChecksSummary
 from kbserver.runs.task import Variant
 from kbserver.toolchain.build import Build
-from kbserver.toolchain.names import symbol_in
 
 WAVE_INSTRUCTIONS = 400_000
 """A launch of up to this many is checked whole, a longer one on a sample of about as many."""
@@ -33,11 +32,7 @@ class Checking:
             return cls({}, ())
         return cls(
             {
-                entry: load(
-                    Code(built.assembly_text, symbol_in(built.assembly_text, entry), arch),
-                    buffer_bytes=nbytes,
-                    wall_s=wall_s,
-                )
+                entry: load(Code.of(built, entry, arch), buffer_bytes=nbytes, wall_s=wall_s)
                 for entry in dict.fromkeys(steps)
             },
             steps,

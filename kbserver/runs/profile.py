@@ -17,7 +17,6 @@ from kbserver.runs.references import find_reference
 from kbserver.runs.stage import WALL_S, Subject, build_case, check_interface, launches_of
 from kbserver.toolchain.assembly import Function, parse_assembly
 from kbserver.toolchain.build import Build
-from kbserver.toolchain.names import symbol_in
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ def profile(
         bench.fill_output(turn.fill)
         load_s = 0.0
         for place, (one, launch) in enumerate(zip(variant.steps, launches, strict=True)):
-            code = Code(built.assembly_text, symbol_in(built.assembly_text, one.entry), subject.arch)
+            code = Code.of(built, one.entry, subject.arch)
             started = time.monotonic()
             loaded = stack.enter_context(
                 closing(choice.device.load(code, buffer_bytes=3 * bench.nbytes, wall_s=WALL_S))
@@ -78,5 +77,5 @@ def profile(
             raise UsageError(f"{variant.name} has {len(entries)} launches", where="step")
         info = loaded.info
     program = parse_assembly(built.assembly_text)
-    function = reached(program, program.functions[symbol_in(built.assembly_text, entries[wanted])])
+    function = reached(program, program.functions[code.entry])
     return Profiled(built, function, launch, info, measured, build_s, load_s)

@@ -19,7 +19,6 @@ from kbserver.runs.expression import evaluate
 from kbserver.runs.references import Reference
 from kbserver.runs.task import Step, Task, Variant
 from kbserver.toolchain.build import Build, build
-from kbserver.toolchain.names import symbol_in
 from kbserver.toolchain.ready import build_ready, is_ready
 from kbserver.toolchain.sources import Snapshot
 
@@ -55,7 +54,7 @@ class Pipeline:
         try:
             for step in subject.variant.steps:
                 if step.entry not in loaded:
-                    code = code_of(built, step.entry, subject.arch)
+                    code = Code.of(built, step.entry, subject.arch)
                     loaded[step.entry] = device.load(code, buffer_bytes=buffer_bytes, wall_s=wall_s)
                 check_interface(subject, step, loaded[step.entry].info)
         except BaseException:
@@ -102,11 +101,6 @@ def _joined(infos: Sequence[LoadedInfo]) -> LoadedInfo:
         compile_s=sum(info.compile_s for info in infos),
         cached=all(info.cached for info in infos),
     )
-
-
-def code_of(built: Build, entry: str, arch: str) -> Code:
-    """Return the code of a kernel by its symbol or its C++ name. Raises UsageError when several have that name."""
-    return Code(built.assembly_text, symbol_in(built.assembly_text, entry), arch, built.image)
 
 
 @dataclass(frozen=True)

@@ -224,9 +224,7 @@ class _Reader:
         kind = self.peek()
         self.place += 1
         if kind == "A":
-            self.digits()
-            self.need("_")
-            self.type()
+            self.counted()
         elif kind == "F":
             self.take("Y")
             while not self.take("E"):
@@ -243,15 +241,19 @@ class _Reader:
             if kind == "U":
                 self.type()
 
+    def counted(self) -> None:
+        """Read a number of elements and their type: of an array or a vector."""
+        self.digits()
+        self.need("_")
+        self.type()
+
     def long_builtin(self) -> None:
         """Read D and what it begins: vectors, half floats, packs, and the built-in types of two letters."""
         self.need("D")
         kind = self.peek()
         self.place += 1
         if kind == "v":
-            self.digits()
-            self.need("_")
-            self.type()
+            self.counted()
         elif kind == "p":
             self.type()
         elif kind == "F":  # DF16_, DF16b

@@ -7,6 +7,7 @@ compares; anything else goes lane by lane and records a finding for each lane th
 from __future__ import annotations
 
 from kbserver.emulator.context import CONTEXT, FINDING, RANGE
+from kbserver.emulator.runtime.lane_loops import spread
 from kbserver.emulator.runtime.routine import Routine
 
 
@@ -118,10 +119,8 @@ vector:
   {_at("%range", RANGE["end"], "end_at")}
   %end = load i64, ptr %end_at, align 8
   %last = sub i64 %end, %size
-  %base1 = insertelement <64 x i64> poison, i64 %base, i64 0
-  %bases = shufflevector <64 x i64> %base1, <64 x i64> poison, <64 x i32> zeroinitializer
-  %last1 = insertelement <64 x i64> poison, i64 %last, i64 0
-  %lasts = shufflevector <64 x i64> %last1, <64 x i64> poison, <64 x i32> zeroinitializer
+{spread("bases", "%base")}
+{spread("lasts", "%last")}
   %all = load <64 x i64>, ptr %addresses, align 64
   %below = icmp ult <64 x i64> %all, %bases
   %above = icmp ugt <64 x i64> %all, %lasts

@@ -23,7 +23,7 @@ from kbserver.emulator.context import CONTEXT, KIND_NUMBERS
 from kbserver.emulator.runtime.atomic_operations import OPERATIONS, Operation
 from kbserver.emulator.runtime.direct import SUFFIXES, step_bytes
 from kbserver.emulator.runtime.elements import LOADS, STORES, Element
-from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes
+from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes, spread
 from kbserver.emulator.runtime.routine import Routine
 
 RESOURCE = "i64 %low, i64 %high, i64 %scalar, i64 %inst, ptr %offsets, ptr %indices"
@@ -32,12 +32,6 @@ _UNKNOWN = KIND_NUMBERS["buffer resource of a kind that is not emulated"]
 _DISPUTED = KIND_NUMBERS["buffer access in range only without its SGPR offset"]
 _CTPOP = "declare i64 @llvm.ctpop.i64(i64)"
 _WIDE = "<64 x i64>"
-
-
-def _spread(name: str, value: str) -> str:
-    """Return lines that put an i64 into every lane of %<name>."""
-    return f"""  %{name}_one = insertelement {_WIDE} poison, i64 {value}, i64 0
-  %{name} = shufflevector {_WIDE} %{name}_one, {_WIDE} poison, <64 x i32> zeroinitializer"""
 
 
 # Addresses and the bytes left in range from each; lanes of a resource that is not emulated are gone.
@@ -64,16 +58,16 @@ compute:
   %records = and i64 %high, {(1 << 32) - 1}
   %offsets64 = zext <64 x i32> %offsets32 to {_WIDE}
   %indices64 = zext <64 x i32> %indices32 to {_WIDE}
-{_spread("insts", "%inst")}
+{spread("insts", "%inst")}
   %places = add {_WIDE} %offsets64, %insts
-{_spread("strides", "%stride")}
+{spread("strides", "%stride")}
   %far = mul {_WIDE} %indices64, %strides
   %behind = add {_WIDE} %far, %places
   %from = add i64 %base, %scalar
-{_spread("froms", "%from")}
+{spread("froms", "%from")}
   %whole = add {_WIDE} %froms, %behind
   store {_WIDE} %whole, ptr %addresses, align 64
-{_spread("ends", "%records")}
+{spread("ends", "%records")}
   %before = icmp ult {_WIDE} %places, %ends
   %left = sub {_WIDE} %ends, %places
   %raw = select <64 x i1> %before, {_WIDE} %left, {_WIDE} zeroinitializer
@@ -103,7 +97,7 @@ known:
   %checked = and i1 %shifts, %without_indices
   br i1 %checked, label %compare, label %served
 compare:
-{_spread("scalars", "%scalar")}
+{spread("scalars", "%scalar")}
   %moved = add {_WIDE} %places, %scalars
   %beyond = icmp uge {_WIDE} %moved, %ends
   %differs = and <64 x i1> %beyond, %before

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from kbserver.emulator.context import CONTEXT, KIND_NUMBERS
 from kbserver.emulator.runtime.elements import LOADS, Element
-from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes
+from kbserver.emulator.runtime.lane_loops import CTTZ, over_lanes, spread
 from kbserver.emulator.runtime.routine import Routine
 
 SUFFIXES = ("ubyte", "sbyte", "ushort", "sshort", "dword", "dwordx3", "dwordx4")
@@ -26,15 +26,12 @@ _LANES = f"""define internal i64 @direct_lanes(i64 %exec, i64 %start, i64 %bytes
 entry:
   %size_at = getelementptr i8, ptr %ctx, i64 {CONTEXT["lds_bytes"] * 8}
   %size = load i64, ptr %size_at, align 8
-  %step1 = insertelement <64 x i64> poison, i64 %step, i64 0
-  %steps = shufflevector <64 x i64> %step1, <64 x i64> poison, <64 x i32> zeroinitializer
+{spread("steps", "%step")}
   %behind = mul <64 x i64> <{_ALL}>, %steps
   %reach = add i64 %start, %bytes
-  %reach1 = insertelement <64 x i64> poison, i64 %reach, i64 0
-  %reaches = shufflevector <64 x i64> %reach1, <64 x i64> poison, <64 x i32> zeroinitializer
+{spread("reaches", "%reach")}
   %ends = add <64 x i64> %behind, %reaches
-  %size1 = insertelement <64 x i64> poison, i64 %size, i64 0
-  %sizes = shufflevector <64 x i64> %size1, <64 x i64> poison, <64 x i32> zeroinitializer
+{spread("sizes", "%size")}
   %over = icmp ugt <64 x i64> %ends, %sizes
   %over_bits = bitcast <64 x i1> %over to i64
   %bad = and i64 %over_bits, %exec

@@ -1,9 +1,16 @@
 """Text of loops over lanes, shared by the memory routines: a plain loop when all 64 lanes take part, else a loop over
-the set bits of the mask."""
+the set bits of the mask. And a value in every lane."""
 
 from __future__ import annotations
 
 CTTZ = "declare i64 @llvm.cttz.i64(i64, i1)"
+_WIDE = "<64 x i64>"
+
+
+def spread(name: str, value: str) -> str:
+    """Return lines that put an i64 into every lane of %<name>."""
+    return f"""  %{name}_one = insertelement {_WIDE} poison, i64 {value}, i64 0
+  %{name} = shufflevector {_WIDE} %{name}_one, {_WIDE} poison, <64 x i32> zeroinitializer"""
 
 
 def over_lanes(mask: str, body: str, prefix: str, done: str) -> str:

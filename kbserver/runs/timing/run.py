@@ -20,7 +20,7 @@ from kbserver.runs.findings import ERROR, Found
 from kbserver.runs.problem import IN_OUT
 from kbserver.runs.references import Reference, find_reference
 from kbserver.runs.report import FAIL
-from kbserver.runs.stage import Subject, build_case, code_of, launch_of
+from kbserver.runs.stage import Subject, build_case, launch_of
 from kbserver.runs.task import Variant
 from kbserver.runs.timing.floor import Floor, Work, floor_of, work_of
 from kbserver.runs.timing.harness import Harness, Measured
@@ -178,7 +178,7 @@ def _measure(setting: _Setting, outcome: TimedOutcome) -> None:
 
 
 def _load(process: GpuProcess, slot: str, gpu: Gpu, built: Build, subject: Subject) -> dict[str, int]:
-    code = code_of(built, subject.variant.entry, subject.arch)
+    code = Code.of(built, subject.variant.entry, subject.arch)
     _, arguments, _ = describe(code)
     wanted = subject.variant.arguments
     if arguments != len(wanted):
